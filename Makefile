@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+# hearth: the targets that people type. Lists of files live in each folder's
+# build.mk; this file only says how a thing in a list is built.
+#
+#   make            build every program into build/bin
+#   make demo       set up what is missing, build, run a whole voice turn
+#   make test       set up what is missing, build, run every test
+#   make help       the rest
+
+.DEFAULT_GOAL := all
+BUILD ?= build
+V     ?= 0
+
+CC      ?= gcc
+ifeq ($(origin CC),default)
+CC      := gcc
+endif
+CCACHE  := $(shell command -v ccache 2>/dev/null)
+PKG_CONFIG ?= pkg-config
+Q       := $(if $(filter 1,$(V)),,@)
+say      = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' '$(1)' '$(2)';)
+
+ARCH    := $(shell uname -m)
+
+# -- lists, filled by each folder's build.mk ---------------------------------
+CORE_SRCS     :=   # kmod/core, compiled for userspace
+LIBHEARTH_SRCS:=   # the device client, shipped as libhearth
+RT_SRCS       :=   # everything else in runtime/, one static library
+PROGS         :=   # names in build/bin; NAME_SRCS lists their sources
+TESTS         :=   # names of tests/unit/NAME.c, linked with everything, print TAP
+SCRIPT_TESTS  :=   # executables that print TAP, run after the unit tests
+FUZZERS       :=   # names of tests/fuzz/NAME.c
+BENCHES       :=   # names of tests/bench/NAME.c, built into build/bin
+PKGS          :=   # pkg-config packages that must exist
+LIBS          :=   # libraries without a pkg-config file
+
+MKS := kmod/core/build.mk $(sort $(wildcard runtime/*/build.mk)) \
+       $(wildcard kernels/build.mk tools/build.mk tests/build.mk)
+include $(MKS)
+
+PKGS     := $(sort $(PKGS))
+CPPFLAGS += -Iruntime -Iuapi -I. -D_GNU_SOURCE $(shell $(PKG_CONFIG) --cflags $(PKGS) 2>/dev/null)
+WARN     := -Wall -Wextra -Wno-unused-parameter -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith
+CFLAGS   ?= -O2 -g
+HCFLAGS  := -std=gnu11 -fno-strict-aliasing -fvisibility=hidden -fPIC -pthread $(WARN) $(if $(WERROR),-Werror)
+LDLIBS   += $(shell $(PKG_CONFIG) --libs $(PKGS) 2>/dev/null) $(LIBS) -lm -lpthread -ldl
+
+# SAN=asan|tsan|fuzzer: whole tree again under a sanitizer (own BUILD folder).
+ifeq ($(SAN),asan)
+SANFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+else ifeq ($(SAN),tsan)
+SANFLAGS := -fsanitize=thread -fno-omit-frame-pointer
+else ifeq ($(SAN),fuzzer)
+SANFLAGS := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+endif
+HCFLAGS += $(SANFLAGS)
+LDFLAGS += $(SANFLAGS)
+
+obj       = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+CORE_LIB  := $(BUILD)/lib/libhearthcore.a
+DEV_LIB   := $(BUILD)/lib/libhearth.a
+DEV_SO    := $(BUILD)/lib/libhearth.so.0
+RT_LIB    := $(BUILD)/lib/libhearthrt.a
+ALL_LIBS  := $(RT_LIB) $(DEV_LIB)
+PROG_BINS := $(addprefix $(BUILD)/bin/,$(PROGS))
+TEST_BINS := $(addprefix $(BUILD)/tests/,$(TESTS))
+BENCH_BINS:= $(addprefix $(BUILD)/bin/,$(BENCHES))
+
+all: $(PROG_BINS) $(BENCH_BINS) $(DEV_SO) ## build programs and libraries
+
+# Per-file flags: CFLAGS_runtime/model/ops_avx2.c := -mavx2 -mfma
+$(BUILD)/obj/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CCACHE) $(CC) $(CPPFLAGS) $(HCFLAGS) $(CFLAGS) $(CFLAGS_$<) -MMD -MP -c -o $@ $<
+
+$(DEV_LIB): $(call obj,$(CORE_SRCS) $(LIBHEARTH_SRCS))
+$(RT_LIB): $(call obj,$(RT_SRCS))
+$(DEV_LIB) $(RT_LIB):
+	@mkdir -p $(@D)
+	$(call say,AR,$@)rm -f $@ && ar rcs $@ $^
+
+$(DEV_SO): $(call obj,$(CORE_SRCS) $(LIBHEARTH_SRCS)) $(wildcard runtime/dev/libhearth.map)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) -shared -Wl,-soname,libhearth.so.0 $(addprefix -Wl$(,)--version-script=,$(filter %.map,$^)) $(LDFLAGS) -o $@ $(filter %.o,$^) -lpthread
+, := ,
+
+define prog_rule
+$(BUILD)/bin/$(1): $(call obj,$($(1)_SRCS)) $(ALL_LIBS)
+	@mkdir -p $$(@D)
+	$$(call say,LD,$$@)$$(CC) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $(ALL_LIBS) $$($(1)_LIBS) $$(LDLIBS)
+endef
+$(foreach p,$(PROGS),$(eval $(call prog_rule,$(p))))
+
+$(BUILD)/bin/bench_%: $(BUILD)/obj/tests/bench/bench_%.o $(ALL_LIBS)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $< $(ALL_LIBS) $(LDLIBS)
+
+$(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(ALL_LIBS)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $< $($*_OBJS) $(ALL_LIBS) $(LDLIBS) -lcmocka
+
+$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(ALL_LIBS)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) -fsanitize=fuzzer,address,undefined -o $@ $< $(ALL_LIBS) $(LDLIBS)
+
+# -- what people type ---------------------------------------------------------
+deps:        ## install what is missing (prints it first)
+	@tools/deps.sh install
+deps-check:  ## only say what is missing
+	@tools/deps.sh check
+
+test: deps   ## every test of this machine; last line: N passed, N failed, N skipped
+	@$(MAKE) --no-print-directory -j$$(nproc) all unit-build
+	@tests/run.sh all
+
+unit-build: $(TEST_BINS)
+unit: unit-build ## unit tests only (no set-up)
+	@BUILD=$(BUILD) tests/run.sh unit
+
+asan tsan: ## unit tests under ASan+UBSan, under TSan
+	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=build-$@ SAN=$@ CFLAGS='-O1 -g' unit
+
+fuzz-build:
+	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=build-fuzz CC=clang CCACHE= SAN=fuzzer CFLAGS='-O1 -g' fuzz-bins
+fuzz-bins: $(addprefix $(BUILD)/fuzz/,$(FUZZERS))
+fuzz: fuzz-build ## run every fuzzer for FUZZ_SECONDS (600) each
+	@FUZZ_SECONDS=$${FUZZ_SECONDS:-600} tests/run.sh fuzz
+
+clean:       ## remove build output
+	rm -rf build build-*
+
+help:        ## this list
+	@grep -hE '^[a-z-]+( [a-z-]+)*:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | sort | expand -t 20
+
+print-%:
+	@echo $($*)
+
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+.SECONDARY:
+.PHONY: all deps deps-check test unit unit-build asan tsan fuzz fuzz-build fuzz-bins clean help
