@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+PKGS += \
+	alsa \
+	pocketsphinx \
+	sndfile \
+	soxr \
+	sphinxbase \
+	# EOL
