@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A small home, described by a YAML file and simulated in memory: the world
+ * that tool calls change. The file:
+ *
+ *     areas:
+ *       - name: kitchen
+ *         floor: downstairs          # may be left out
+ *     entities:
+ *       - name: kitchen light        # what people call it; unique
+ *         aliases: [ceiling light]
+ *         domain: light              # see home_domains below
+ *         area: kitchen              # one of areas
+ *         state: "off"
+ *         brightness: 80             # attributes of the domain
+ *       - name: thermostat
+ *         domain: climate
+ *         state: heat
+ *         temperature: 19.5          # the set point
+ *         current_temperature: 18
+ *       - name: shopping list
+ *         domain: todo
+ *         items: [milk, eggs]
+ *     clock: 2026-11-29T18:30        # fixed time for GetDateTime; absent: real time
+ *
+ * Tool calls are Home Assistant's intents (HassTurnOn, HassLightSet, ...) with
+ * its slots. The answer is what the model reads as tool response, compact JSON
+ * with keys in this order:
+ *
+ *     {"success":true,"changed":[{"name":"kitchen light","state":"on"}]}
+ *     {"success":true,"changed":[],"already":["kitchen light"]}
+ *     {"success":true,"states":[{"name":"front door","state":"locked"}]}
+ *     {"success":true,"timers":[{"name":"pasta","seconds":300,"left":300,"state":"running"}]}
+ *     {"success":true,"list":"shopping list","item":"milk"}
+ *     {"success":true,"date":"2026-11-29","weekday":"Sunday","time":"18:30"}
+ *     {"success":false,"error":"no device called \"garage lamp\""}
+ *
+ * A call that fails changes nothing.
+ */
+#ifndef HEARTH_HOME_HOME_H
+#define HEARTH_HOME_HOME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "base/err.h"
+
+enum home_domain {
+	HOME_LIGHT, HOME_SWITCH, HOME_FAN, HOME_COVER, HOME_CLIMATE, HOME_LOCK,
+	HOME_MEDIA_PLAYER, HOME_VACUUM, HOME_SCENE, HOME_SCRIPT, HOME_TODO,
+	HOME_SENSOR, HOME_BINARY_SENSOR,
+	HOME_DOMAINS,
+};
+
+struct home_area {
+	char *name;
+	char *floor;           /* NULL when not given */
+};
+
+struct home_entity {
+	char *name;
+	char **aliases;
+	size_t n_aliases;
+	enum home_domain domain;
+	const char *device_class; /* "" when not given: "blind", "curtain", "garage", "outlet", ... */
+	const struct home_area *area; /* NULL: nowhere in particular */
+	json_t *state;         /* object: "state" and the domain's attributes, in a fixed order */
+};
+
+struct home;
+
+const char *home_domain_name(enum home_domain domain); /* "media_player" */
+
+/* Reads the file; an error says file, line, column and what is wrong there. */
+int home_load(const char *path, struct home **ret_home, struct hearth_err *err);
+
+/* The same from memory; @name is what errors call it. */
+int home_parse(const char *name, const char *yaml, size_t len, struct home **ret_home, struct hearth_err *err);
+void home_free(struct home *home);
+
+size_t home_n_entities(const struct home *home);
+const struct home_entity *home_entity(const struct home *home, size_t i); /* in file order */
+size_t home_n_areas(const struct home *home);
+const struct home_area *home_area(const struct home *home, size_t i);
+
+/*
+ * Carries out one tool call. Returns 0 whenever the home could answer, also
+ * with "success":false: that is the model's to read. @ret_changes lists what
+ * changed, for people: [{"name":..., "from":{...}, "to":{...}}], empty when
+ * nothing did. Both are new references. -EINVAL when @args is no object.
+ */
+int home_call(struct home *home, const char *tool, const json_t *args,
+	      json_t **ret_result, json_t **ret_changes, struct hearth_err *err);
+
+/* The whole state, [{"name":..., "domain":..., "area":..., "state":{...}}]; new reference. */
+json_t *home_state(const struct home *home);
+
+#endif
