@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The language model engine.
+ *
+ *   engine    one loaded model: weights, KV pages, scratch, one worker thread
+ *   session   one timeline of tokens with its KV. Callers always pass the whole
+ *             token list; the session keeps the common prefix and computes the
+ *             rest, so a conversation costs its new turn only
+ *   gen       one request on a session: prefill, then tokens until it finishes
+ *
+ * The worker runs all active gens together, one batched step at a time: voice
+ * before normal before background, one token for each that decodes, and one
+ * bounded chunk of prompt. A cancel takes effect at the next step's border (a
+ * long prefill step is interrupted between layers) and leaves what is in the
+ * cache valid.
+ *
+ * Callbacks run on the worker thread: they must be quick and must not call
+ * back into the engine, except gen_cancel(). All functions may be called from
+ * any thread; one session has one gen at a time (-EBUSY).
+ *
+ * Memory: engine_plan() says, before anything is read, what each pool will be
+ * charged. engine_open() takes exactly that from the tenant's regions, and
+ * nothing is allocated afterwards.
+ */
+#ifndef HEARTH_ENGINE_ENGINE_H
+#define HEARTH_ENGINE_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "cache/kv.h"
+#include "model/model.h"
+#include "sample/sampler.h"
+
+struct hearth;
+struct hearth_tenant;
+struct tokenizer;
+struct gguf;
+struct engine;
+struct session;
+struct gen;
+
+/* -- open ------------------------------------------------------------------- */
+
+struct engine_opts {
+	const char *model;              /* GGUF path (first file of a split) */
+	struct hearth *hearth;          /* NULL: an embedded pool of its own */
+	struct hearth_tenant *tenant;   /* NULL: an unlimited one of its own */
+	const char *backend;            /* NULL: "auto"; "cpu", "cuda", "ref" ... (model/ops.h) */
+	uint32_t threads;               /* 0: one per core */
+	uint32_t ctx;                   /* tokens of one session; 0: min(trained, 4096) */
+	uint32_t sessions;              /* open at once, 0: 1 */
+	uint32_t kv_tokens;             /* KV tokens for all sessions together; 0: ctx * sessions */
+	enum kv_type kv;                /* KV_I8 */
+	uint32_t chunk;                 /* prompt tokens of one step; 0: 256 */
+	bool prefix_cache;              /* share prefixes across sessions; default true */
+	/* Loading: bytes done of total, from the opening thread. May be NULL. */
+	void (*progress)(void *arg, uint64_t done, uint64_t total);
+	void *progress_arg;
+};
+
+void engine_defaults(struct engine_opts *o);
+
+enum engine_pool { ENGINE_WEIGHTS, ENGINE_KV, ENGINE_SCRATCH, ENGINE_ACCOUNT, ENGINE_POOLS };
+
+struct engine_plan {
+	char model[64];                 /* general.name */
+	char arch[16];
+	char backend[32];
+	struct model_shape shape;
+	uint64_t params;                /* weights in the file */
+	uint32_t ctx, sessions, kv_tokens, kv_pages, threads, chunk;
+	enum kv_type kv;
+	uint64_t bytes[ENGINE_POOLS];   /* what the tenant's pools will be charged */
+	uint64_t room[ENGINE_POOLS];    /* what budget and pool allow; UINT64_MAX: no limit */
+	uint64_t kv_bytes_per_token;
+	uint64_t total;
+	bool fits;
+	enum engine_pool short_of;      /* first pool that does not fit */
+	uint32_t ctx_fit;               /* largest context that would fit, 0: none */
+};
+
+/*
+ * Reads the header only. Returns 0 also when it does not fit (ret->fits);
+ * -errno when the file cannot be used at all.
+ */
+int engine_plan(const struct engine_opts *o, struct engine_plan *ret, struct hearth_err *err);
+/* Plans, refuses with -ENOMEM and the largest context that fits, or loads. */
+int engine_open(const struct engine_opts *o, struct engine **ret, struct hearth_err *err);
+/* Cancels what runs, waits for callbacks, frees all. NULL is fine. */
+void engine_close(struct engine *e);
+
+const struct engine_plan *engine_the_plan(const struct engine *e);
+const struct tokenizer *engine_tokenizer(const struct engine *e);
+const struct gguf *engine_gguf(const struct engine *e);
+struct hearth_tenant *engine_tenant(const struct engine *e);
+
+/* -- sessions ------------------------------------------------------------------ */
+
+enum gen_prio { GEN_BACKGROUND, GEN_NORMAL, GEN_VOICE };
+
+int session_open(struct engine *e, struct session **ret, struct hearth_err *err);
+void session_close(struct session *s);     /* cancels and waits; NULL is fine */
+uint32_t session_len(struct session *s);   /* tokens in its cache now */
+/* Forgets everything from token @len on. -EBUSY while a gen runs. */
+int session_rewind(struct session *s, uint32_t len);
+
+/* -- generation ------------------------------------------------------------------ */
+
+enum gen_finish {
+	GEN_RUNNING,
+	GEN_STOP,        /* end-of-turn token, stop token or stop string */
+	GEN_LENGTH,      /* max_tokens, or the context is full */
+	GEN_CANCELLED,
+	GEN_MEMORY,      /* no KV page left, or the budget gave way */
+	GEN_ERROR,       /* result.err says why */
+};
+
+const char *gen_finish_name(enum gen_finish f);   /* "stop", "length", ... */
+
+struct gen_token {
+	int32_t id;
+	uint32_t index;             /* 0 for the first generated token */
+	/* Text that became certain with it: whole UTF-8, never part of a stop
+	 * string; may be empty. Not NUL-terminated. */
+	const char *text;
+	size_t len;
+	const struct sampler_pick *pick;   /* logprobs when asked */
+	uint64_t t_ns;              /* CLOCK_MONOTONIC */
+};
+
+struct gen_result {
+	enum gen_finish finish;
+	uint32_t n_prompt;          /* tokens of the prompt */
+	uint32_t n_cached;          /* of these, found in the cache */
+	uint32_t n_out;             /* tokens generated, the end token included */
+	int32_t stop_token;         /* the token that ended it, or -1 */
+	int32_t stop_string;        /* index of the stop string, or -1 */
+	uint64_t seed;
+	/* CLOCK_MONOTONIC ns; 0: never happened */
+	uint64_t t_submit, t_prefill, t_prefilled, t_first, t_last, t_done;
+	struct hearth_err err;
+};
+
+struct gen_request {
+	const int32_t *tokens;      /* whole timeline so far; copied */
+	uint32_t n_tokens;          /* >= 1 */
+	uint32_t max_tokens;        /* 0: prefill only (warms the cache), GEN_LENGTH */
+	struct sampler_params sample;
+	const char *const *stop;    /* strings, copied */
+	uint32_t n_stop;
+	const int32_t *stop_tokens; /* besides the model's end-of-turn tokens; copied */
+	uint32_t n_stop_tokens;
+	bool ignore_eos;            /* for benchmarks */
+	enum gen_prio prio;
+	sampler_mask_fn mask;       /* called before each pick, or NULL */
+	void *mask_arg;
+	/* Each token as it comes; true cancels. May be NULL. */
+	bool (*on_token)(void *arg, const struct gen_token *t);
+	/* Log-probability of each prompt token i >= n_cached+1 given those before it;
+	 * switches reuse off so that all come. May be NULL. */
+	void (*on_prompt)(void *arg, uint32_t i, int32_t token, float logprob);
+	void (*on_done)(void *arg, const struct gen_result *r);   /* last call; may be NULL */
+	void *arg;
+};
+
+void gen_defaults(struct gen_request *r);
+
+/*
+ * Queues @r. -E2BIG with the numbers when the prompt does not fit the context
+ * (never cut), -EBUSY, -EINVAL. On success *ret_gen must be given to gen_free().
+ */
+int gen_start(struct session *s, const struct gen_request *r, struct gen **ret_gen,
+	      struct hearth_err *err);
+void gen_cancel(struct gen *g);            /* returns at once; any thread */
+/* Waits for the end; timeout in ms, negative: for ever. -ETIMEDOUT. */
+int gen_wait(struct gen *g, int timeout_ms, struct gen_result *ret);
+void gen_free(struct gen *g);              /* cancels and waits first; NULL is fine */
+
+/* -- what it is doing ------------------------------------------------------------- */
+
+struct engine_stats {
+	uint64_t steps, prompt_tokens, cached_tokens, out_tokens;
+	uint64_t step_ns;               /* time spent in steps */
+	uint32_t active, queued, sessions;
+	uint32_t kv_pages, kv_pages_free, kv_pages_cached;   /* cached: held by the prefix cache alone */
+	uint64_t finished[GEN_ERROR + 1];
+};
+
+void engine_stats(struct engine *e, struct engine_stats *ret);
+
+/* Gives back up to @bytes of KV held by the prefix cache alone; returns bytes. */
+uint64_t engine_shed(struct engine *e, uint64_t bytes);
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every operation a model may call, as a table that a backend fills: ops_ref
+ * (plain C, the oracle), ops_cpu (AVX-512, AVX2, NEON, threads), ops_cuda.
+ *
+ * A step runs n tokens of one or several sessions through the model at once:
+ * prompt chunks and single decode tokens mixed. Activations are float,
+ * row-major [n, width], in scratch that the backend owns; the graph only hands
+ * the pointers from one op to the next. The ops are as coarse as the fusions
+ * that pay: norm+quantise+matmul over weights that share an input, QK-norm+
+ * RoPE+KV append, attention, matmul+residual, gate/up+SwiGLU. A backend that
+ * does better still (one captured graph, one persistent kernel) fills .forward
+ * and the graph files are not used.
+ *
+ * Memory: .plan says before anything is loaded how many bytes .open will be
+ * given; nothing is allocated after .open.
+ *
+ * Threads: one thread calls the ops of a context, in order. Host pointers
+ * given in a call may be reused when it returns.
+ */
+#ifndef HEARTH_MODEL_OPS_H
+#define HEARTH_MODEL_OPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "cache/kv.h"
+#include "model/model.h"
+
+/* One session's share of a step. Its tokens are rows first .. first+n-1. */
+struct batch_seq {
+	uint32_t first, n;
+	uint32_t pos0;          /* position of its first row; rows follow on */
+	const uint32_t *page;   /* page ids that hold 0 .. pos0+n-1 (cache/kv.h) */
+};
+
+struct batch {
+	uint32_t n;                   /* tokens = rows, 1 .. opts.max_batch */
+	const int32_t *token;         /* [n] ids, checked by the caller: < vocab */
+	uint32_t n_seq;               /* 1 .. opts.max_seqs */
+	const struct batch_seq *seq;  /* [n_seq] in row order */
+	uint32_t n_out;               /* rows that go through the head */
+	const uint32_t *out;          /* [n_out] row numbers, ascending */
+};
+
+struct ops_opts {
+	uint32_t max_batch;    /* rows of one step, at most */
+	uint32_t max_seqs;     /* sessions of one step, at most */
+	uint32_t max_out;      /* rows through the head in one step, at most */
+	uint32_t max_ctx;      /* tokens of one session, at most */
+	uint32_t threads;      /* CPU threads, the caller's included */
+	struct kv_cfg kv;
+};
+
+struct ops_need {
+	size_t scratch;        /* bytes of scratch region, 64-byte aligned */
+	size_t host;           /* heap taken by .open, to be charged to an account */
+	size_t device;         /* device memory the backend takes itself (CUDA) */
+};
+
+/*
+ * What a backend that samples on its own device is asked for one output row.
+ * Fields are those of struct sampler_params that such a backend can honour; the
+ * engine falls back to .logits for all others.
+ */
+struct ops_pick {
+	uint32_t row;             /* index into batch.out */
+	float temp;               /* 0: greedy */
+	uint32_t top_k;           /* 0: off */
+	float top_p, min_p;       /* 1, 0: off */
+	float u;                  /* uniform [0,1) drawn by the session's generator */
+	float rep_pen, freq_pen, pres_pen;       /* 1, 0, 0: off */
+	const int32_t *recent;    /* [n_recent] tokens the penalties see */
+	uint32_t n_recent;
+	const uint32_t *mask;     /* bit per token, 1 = allowed; NULL: all */
+};
+
+struct ops {
+	const char *name;      /* "cpu/avx512-vnni", "cuda": said at start */
+
+	int (*plan)(const struct model_shape *s, const struct ops_opts *o,
+		    struct ops_need *ret, struct hearth_err *err);
+	/*
+	 * @scratch has need.scratch bytes, zeroed. @kv_base is the kv region.
+	 * The model's weights are in place (and packed, see .pack).
+	 */
+	int (*open)(const struct model *m, const struct ops_opts *o, void *scratch,
+		    void *kv_base, struct ops_ctx **ret, struct hearth_err *err);
+	void (*close)(struct ops_ctx *c);   /* NULL is fine */
+
+	/*
+	 * Reorders one matrix within its own bytes into the layout the backend
+	 * reads fastest, once, after the file is read and before the region is
+	 * sealed; sets w->layout. @tmp has .pack_tmp(w) bytes. NULL: no packing.
+	 * The layout's name goes into the sealed region's name, so that a
+	 * restart finds weights that fit.
+	 */
+	const char *layout_name;
+	size_t (*pack_tmp)(const struct mat *w);
+	int (*pack)(struct mat *w, void *tmp, struct hearth_err *err);
+	/* The layout .pack would set, for a region found already packed. */
+	int (*pack_layout)(const struct mat *w);
+
+	/* -- the whole step, or NULL: family->forward over the ops below ------ */
+	int (*forward)(struct ops_ctx *c, const struct batch *b, struct hearth_err *err);
+
+	/* x[n, d] = embedding rows of b->token */
+	void (*embed)(struct ops_ctx *c, const struct batch *b, float *x);
+
+	/*
+	 * y[i][n, w[i]->rows] = w[i] (rmsnorm(x) * norm) (+ bias[i]), i < nw <= 3.
+	 * x[n, cols] is not changed.
+	 */
+	void (*norm_matmul)(struct ops_ctx *c, uint32_t n, const float *x, const float *norm,
+			    uint32_t nw, const struct mat *const w[],
+			    const float *const bias[], float *const y[]);
+
+	/*
+	 * Per head: rmsnorm with q_norm/k_norm where not NULL, then NEOX rotation
+	 * by position. q[n, heads*head_dim] in place; k, v[n, kv_heads*head_dim]
+	 * go into the pages of @layer, quantised as kv_cfg says.
+	 */
+	void (*rope_append)(struct ops_ctx *c, const struct batch *b, uint32_t layer,
+			    float *q, float *k, const float *v,
+			    const float *q_norm, const float *k_norm);
+
+	/* out[n, heads*head_dim] = causal softmax(q k^T / sqrt(head_dim)) v, by pages */
+	void (*attend)(struct ops_ctx *c, const struct batch *b, uint32_t layer,
+		       const float *q, float *out);
+
+	/* x[n, w->rows] += w h, h[n, w->cols] */
+	void (*matmul_add)(struct ops_ctx *c, uint32_t n, const float *h,
+			   const struct mat *w, float *x);
+
+	/* h[n, ff] = silu(gate xn) * (up xn), xn = rmsnorm(x) * norm, x[n, d] */
+	void (*norm_swiglu)(struct ops_ctx *c, uint32_t n, const float *x, const float *norm,
+			    const struct mat *gate, const struct mat *up, float *h);
+
+	/* Rows b->out of x through the last norm and the head, into the logits. */
+	void (*head)(struct ops_ctx *c, const struct batch *b, const float *x);
+
+	/* The graph's activation buffers, in scratch. */
+	struct ops_bufs *(*bufs)(struct ops_ctx *c);
+
+	/* -- after the step ---------------------------------------------------- */
+	/* Host pointer to row @i of the last step's logits, [vocab]; valid, and
+	 * writable by the sampler, until the next step. */
+	int (*logits)(struct ops_ctx *c, uint32_t i, float **ret, struct hearth_err *err);
+	/* Samples on the device, or NULL. ret_token[n]. */
+	int (*pick)(struct ops_ctx *c, const struct ops_pick *p, uint32_t n,
+		    int32_t *ret_token, struct hearth_err *err);
+
+	/* First @tokens tokens of page src to page dst, all layers. */
+	int (*kv_copy)(struct ops_ctx *c, uint32_t dst, uint32_t src, uint32_t tokens,
+		       struct hearth_err *err);
+
+	/* A step in progress returns -ECANCELED soon after; any thread; may be NULL. */
+	void (*interrupt)(struct ops_ctx *c);
+};
+
+/* Row-major, [max_batch, width]. */
+struct ops_bufs {
+	float *x;    /* [d] residual stream */
+	float *q;    /* [heads*head_dim] */
+	float *k;    /* [kv_heads*head_dim] */
+	float *v;    /* [kv_heads*head_dim] */
+	float *a;    /* [heads*head_dim] */
+	float *h;    /* [ff] */
+};
+
+/* First member of every backend's context, so that graphs reach table and model. */
+struct ops_ctx {
+	const struct ops *ops;
+	const struct model *model;
+};
+
+extern const struct ops ops_ref;    /* plain C, float, one thread: the oracle */
+/* The fastest table this CPU can run, chosen by cpuid at first call. */
+const struct ops *ops_cpu(void);
+/* By name, for tests and --backend: "ref", "avx2", "avx512", "neon", "cpu";
+ * NULL when this build or machine has no such thing. */
+const struct ops *ops_by_name(const char *name);
+/* The CUDA table when built in and a device is there, else -errno and why. */
+int ops_cuda(const struct ops **ret, struct hearth_err *err);
+
+#endif
