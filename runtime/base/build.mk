@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-RT_SRCS += \
+LIBHEARTH_SRCS += \
 	runtime/base/err.c \
 	# EOL
 TESTS += \

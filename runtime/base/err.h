@@ -8,12 +8,14 @@
 #ifndef HEARTH_BASE_ERR_H
 #define HEARTH_BASE_ERR_H
 
+/* Also in dev/hearth.h, the public header, which stands alone. */
+#ifndef HEARTH_ERR_TEXT
 #define HEARTH_ERR_TEXT 512
-
 struct hearth_err {
 	int code;                    /* -errno of the failure, 0 when none */
 	char text[HEARTH_ERR_TEXT];  /* one sentence, NUL-terminated UTF-8 */
 };
+#endif
 
 /*
  * Sets @err (when not NULL) to @code and the formatted sentence, and returns
