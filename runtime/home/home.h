@@ -3,11 +3,16 @@
  * A small home, described by a YAML file and simulated in memory: the world
  * that tool calls change. The file:
  *
+ *     floors:                          # may be left out; needed only for their aliases
+ *       - name: downstairs
+ *         aliases: [ground floor]
+ *     temperature_unit: celsius        # or fahrenheit; celsius when not given
  *     areas:
  *       - name: kitchen
  *         floor: downstairs          # may be left out
+ *         aliases: [galley]          # may be left out
  *     entities:
- *       - name: kitchen light        # what people call it; unique
+ *       - name: kitchen light        # what people call it; unique in its area
  *         aliases: [ceiling light]
  *         domain: light              # see home_domains below
  *         area: kitchen              # one of areas
@@ -50,13 +55,21 @@
 enum home_domain {
 	HOME_LIGHT, HOME_SWITCH, HOME_FAN, HOME_COVER, HOME_CLIMATE, HOME_LOCK,
 	HOME_MEDIA_PLAYER, HOME_VACUUM, HOME_SCENE, HOME_SCRIPT, HOME_TODO,
-	HOME_SENSOR, HOME_BINARY_SENSOR,
+	HOME_SENSOR, HOME_BINARY_SENSOR, HOME_LAWN_MOWER,
 	HOME_DOMAINS,
+};
+
+struct home_floor {
+	char *name;
+	char **aliases;
+	size_t n_aliases;
 };
 
 struct home_area {
 	char *name;
 	char *floor;           /* NULL when not given */
+	char **aliases;
+	size_t n_aliases;
 };
 
 struct home_entity {
@@ -84,6 +97,11 @@ size_t home_n_entities(const struct home *home);
 const struct home_entity *home_entity(const struct home *home, size_t i); /* in file order */
 size_t home_n_areas(const struct home *home);
 const struct home_area *home_area(const struct home *home, size_t i);
+
+/* The floors: those listed under floors, then those that only an area names, in file order. */
+size_t home_n_floors(const struct home *home);
+const struct home_floor *home_floor(const struct home *home, size_t i);
+const char *home_temperature_unit(const struct home *home); /* "celsius" or "fahrenheit" */
 
 /*
  * Carries out one tool call. Returns 0 whenever the home could answer, also
