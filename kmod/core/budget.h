@@ -59,6 +59,8 @@ struct budget_pool {
 	u64 claimable;     /* sum of max(min - current, 0) */
 	u64 peak;          /* of charged */
 	u32 count;         /* budgets attached */
+	u32 attached;      /* ever; gives each budget its order */
+	u64 pending;       /* scratch of budget_set_many */
 	struct budget *first, *last;          /* in order of attaching */
 	struct budget_waiter *queue;          /* highest priority first, then oldest */
 };
@@ -71,7 +73,10 @@ struct budget {
 	u64 current;
 	u64 peak;
 	u64 purgeable;             /* part of current; see budget_purgeable() */
-	s32 priority;              /* higher is served first, asked last */
+	s32 priority;              /* higher is served first, asked last; the caller's to
+				    * set while it has no waiter queued */
+	u32 order;                 /* of attaching */
+	bool marked;               /* scratch of budget_set_many */
 	struct budget_counters n;
 };
 
@@ -129,14 +134,17 @@ u64 budget_available(const struct budget *b);
  */
 int budget_charge(struct budget *b, u64 n, bool *ret_over_high, struct budget_refusal *ref);
 
-/* Gives back. -EINVAL, and nothing changed, when n > current. */
+/*
+ * Gives back. -EINVAL, and nothing changed, when n is more than the part of
+ * current that is not purgeable (that goes by budget_purgeable(-n) first).
+ */
 int budget_uncharge(struct budget *b, u64 n);
 
 /*
  * Moves a charge between two budgets of one pool: checked like a charge of
- * @to, with the bytes counted as given back by @from first. Purgeable bytes
- * are the caller's to move. -ENOSPC and @ref, or -EINVAL (n > from->current,
- * different pools); on failure nothing has moved.
+ * @to, with the bytes counted as given back by @from first. Purgeable bytes do
+ * not move: take them back first. -ENOSPC and @ref, or -EINVAL (more than
+ * @from has, different pools); on failure nothing has moved.
  */
 int budget_move(struct budget *from, struct budget *to, u64 n, struct budget_refusal *ref);
 

@@ -1,1 +1,7 @@
 # SPDX-License-Identifier: (GPL-2.0-only OR MIT)
+CORE_SRCS += \
+	kmod/core/args.c \
+	kmod/core/budget.c \
+	kmod/core/extent.c \
+	kmod/core/pressure.c \
+	# EOL
