@@ -458,7 +458,7 @@ int budget_purged(struct budget *b, u64 n)
 	return 0;
 }
 
-u64 budget_available_with_purge(const struct budget *asker)
+u64 budget_available_with_purge(const struct budget *asker, const struct budget_waiter *w)
 {
 	const struct budget *b;
 	u64 gain = 0;
@@ -467,7 +467,7 @@ u64 budget_available_with_purge(const struct budget *asker)
 		if (b != asker)
 			gain += core_min(b->purgeable, core_sub_floor(b->current, b->limits.min));
 	}
-	return core_min(headroom(asker), share_of(asker, pool_free(asker->pool) + gain, NULL));
+	return core_min(headroom(asker), share_of(asker, pool_free(asker->pool) + gain, w));
 }
 
 static u64 protected_bytes(const struct budget *b)

@@ -187,8 +187,9 @@ int budget_purged(struct budget *b, u64 n);
  * What @asker could be charged if every purgeable region of the others were
  * taken, as far as their min allows (memory under a min is no gain: the owner
  * may claim it again). Purging is worth beginning only when this covers n.
+ * @w: NULL, or the waiter of @asker for whom it is asked (see below).
  */
-u64 budget_available_with_purge(const struct budget *asker);
+u64 budget_available_with_purge(const struct budget *asker, const struct budget_waiter *w);
 
 /*
  * The next tenant to take a purgeable region from, for @asker: over-high

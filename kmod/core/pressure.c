@@ -38,6 +38,20 @@ void pressure_rules_permille(struct pressure_rules *ret_rules, u64 full, const u
 	ret_rules->repeat_ns = repeat_ns;
 }
 
+void pressure_rules_default(struct pressure_rules *ret_rules, u64 full)
+{
+	static const u32 rise[3] = { 800, 900, 970 };
+	static const u32 fall[3] = { 750, 850, 940 };
+	int i;
+
+	pressure_rules_permille(ret_rules, full, rise, fall, 1000000000ull);
+	/* a level at 0 bytes would always be on */
+	for (i = PRESSURE_LOW; i < PRESSURE_LEVELS; i++) {
+		if (!ret_rules->rise[i])
+			ret_rules->rise[i] = 1;
+	}
+}
+
 void pressure_init(struct pressure *p, u64 now_ns)
 {
 	memset(p, 0, sizeof(*p));

@@ -65,6 +65,13 @@ int pressure_rules_check(const struct pressure_rules *rules);
 void pressure_rules_permille(struct pressure_rules *ret_rules, u64 full, const u32 rise[3],
 			     const u32 fall[3], u64 repeat_ns);
 
+/*
+ * The rules that pools and tenants start with: 80, 90, 97 % of @full when
+ * rising, 75, 85, 94 % when falling, repeated every second. @full is a pool's
+ * size, or the smaller of a tenant's max and its pool's size.
+ */
+void pressure_rules_default(struct pressure_rules *ret_rules, u64 full);
+
 void pressure_init(struct pressure *p, u64 now_ns);
 
 /*
