@@ -30,7 +30,7 @@ struct audio_info {
 struct audio_in;
 
 /*
- * Opens a WAV (RIFF, RIFX, RF64, Wave64; 8 to 32-bit PCM, float, double, A-law,
+ * Opens a WAV (RIFF, RIFX, RF64; 8 to 32-bit PCM, float, double, A-law,
  * mu-law; 1 Hz..768 kHz; 1..64 channels) and converts to @rate. Errors, each
  * with a sentence that names the file:
  *   -ENOENT, -EACCES, -EISDIR  as the system said
@@ -55,12 +55,14 @@ int audio_open_mic(const char *device, int rate, struct audio_in **ret, struct h
 
 /*
  * Up to @n samples. 0: end of the source. Blocks on a microphone. An overrun
- * of the microphone is repaired, and counted in audio_in_lost().
+ * of the microphone is repaired, and counted in audio_in_overruns().
  */
 ssize_t audio_read(struct audio_in *in, int16_t *pcm, size_t n, struct hearth_err *err);
 
 const struct audio_info *audio_in_info(const struct audio_in *in);
-uint64_t audio_in_lost(const struct audio_in *in); /* samples the machine was too slow to take */
+/* What a person should know of this source, as part of a sentence; NULL: nothing. */
+const char *audio_in_remark(const struct audio_in *in);
+uint64_t audio_in_overruns(const struct audio_in *in); /* times the machine was too slow */
 void audio_in_stop(struct audio_in *in); /* any thread: the next read returns 0 */
 void audio_in_close(struct audio_in *in); /* NULL is legal */
 
