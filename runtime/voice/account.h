@@ -23,4 +23,30 @@ struct voice_account {
 	struct hearth_pool *pool;
 };
 
+/* One engine's charge. Zero it; nothing else is needed to begin. */
+struct voice_charge {
+	struct voice_account acc;
+	size_t charged;
+	size_t heap_before;
+};
+
+/* Charges @predicted and starts to measure. @acc may be NULL. -ENOSPC. */
+int voice_charge_begin(struct voice_charge *c, const struct voice_account *acc, size_t predicted,
+		       struct hearth_err *err);
+
+/*
+ * Bytes taken from malloc by this process since begin. Other threads that
+ * load or free meanwhile are counted with it; engines are opened one by one.
+ */
+size_t voice_charge_heap(const struct voice_charge *c);
+
+/* The charge becomes @measured. On -ENOSPC the old charge stays. */
+int voice_charge_settle(struct voice_charge *c, size_t measured, struct hearth_err *err);
+
+/* Gives all of it back. */
+void voice_charge_end(struct voice_charge *c);
+
+/* Bytes of address space that the shared library with @part in its name has mapped. */
+size_t voice_library_bytes(const char *part);
+
 #endif

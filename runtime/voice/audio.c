@@ -63,18 +63,18 @@ static int open_reader(const char *path, const void *data, size_t size, int rate
 	return 0;
 }
 
-int audio_open_wav(const char *path, int rate, struct audio_in **ret, struct hearth_err *err)
+int audio_in_wav(const char *path, int rate, struct audio_in **ret, struct hearth_err *err)
 {
 	return open_reader(path, NULL, 0, rate, ret, err);
 }
 
-int audio_open_mem(const void *data, size_t size, int rate, struct audio_in **ret,
+int audio_in_mem(const void *data, size_t size, int rate, struct audio_in **ret,
 		   struct hearth_err *err)
 {
 	return open_reader("memory", data, size, rate, ret, err);
 }
 
-int audio_open_mic(const char *device, int rate, struct audio_in **ret, struct hearth_err *err)
+int audio_in_mic(const char *device, int rate, struct audio_in **ret, struct hearth_err *err)
 {
 	struct audio_in *in = calloc(1, sizeof(*in));
 	int rc;
@@ -124,7 +124,7 @@ static ssize_t read_file(struct audio_in *in, int16_t *pcm, size_t n, struct hea
 	}
 }
 
-ssize_t audio_read(struct audio_in *in, int16_t *pcm, size_t n, struct hearth_err *err)
+ssize_t audio_in_read(struct audio_in *in, int16_t *pcm, size_t n, struct hearth_err *err)
 {
 	if (n == 0)
 		return err_set(err, -EINVAL, "a read of no samples");
@@ -165,7 +165,7 @@ void audio_in_close(struct audio_in *in)
 	free(in);
 }
 
-int audio_create_wav(const char *path, int rate, struct audio_out **ret, struct hearth_err *err)
+int audio_out_wav(const char *path, int rate, struct audio_out **ret, struct hearth_err *err)
 {
 	struct audio_out *out = calloc(1, sizeof(*out));
 	int rc;
@@ -180,7 +180,7 @@ int audio_create_wav(const char *path, int rate, struct audio_out **ret, struct 
 	return rc;
 }
 
-int audio_open_play(const char *device, int rate, struct audio_out **ret, struct hearth_err *err)
+int audio_out_card(const char *device, int rate, struct audio_out **ret, struct hearth_err *err)
 {
 	struct audio_out *out = calloc(1, sizeof(*out));
 	int rc;
@@ -195,7 +195,7 @@ int audio_open_play(const char *device, int rate, struct audio_out **ret, struct
 	return rc;
 }
 
-int audio_write(struct audio_out *out, const int16_t *pcm, size_t n, struct hearth_err *err)
+int audio_out_write(struct audio_out *out, const int16_t *pcm, size_t n, struct hearth_err *err)
 {
 	int rc;
 
@@ -207,7 +207,7 @@ int audio_write(struct audio_out *out, const int16_t *pcm, size_t n, struct hear
 	return rc;
 }
 
-int audio_commit(struct audio_out *out, struct hearth_err *err)
+int audio_out_commit(struct audio_out *out, struct hearth_err *err)
 {
 	return out->card ? alsa_drain(out->card, err) : wav_commit(out->wav, err);
 }

@@ -41,23 +41,23 @@ struct audio_in;
  * it can be measured; one read from a pipe, at the place where it ends.
  * "-" is standard input.
  */
-int audio_open_wav(const char *path, int rate, struct audio_in **ret, struct hearth_err *err);
+int audio_in_wav(const char *path, int rate, struct audio_in **ret, struct hearth_err *err);
 
 /* The same over bytes in memory, which must outlive the reader. */
-int audio_open_mem(const void *data, size_t size, int rate, struct audio_in **ret,
+int audio_in_mem(const void *data, size_t size, int rate, struct audio_in **ret,
 		   struct hearth_err *err);
 
 /*
  * Opens an ALSA capture device ("default") at @rate.
  * -ENODEV: there is no such device; -EBUSY: somebody has it.
  */
-int audio_open_mic(const char *device, int rate, struct audio_in **ret, struct hearth_err *err);
+int audio_in_mic(const char *device, int rate, struct audio_in **ret, struct hearth_err *err);
 
 /*
  * Up to @n samples. 0: end of the source. Blocks on a microphone. An overrun
  * of the microphone is repaired, and counted in audio_in_overruns().
  */
-ssize_t audio_read(struct audio_in *in, int16_t *pcm, size_t n, struct hearth_err *err);
+ssize_t audio_in_read(struct audio_in *in, int16_t *pcm, size_t n, struct hearth_err *err);
 
 const struct audio_info *audio_in_info(const struct audio_in *in);
 /* What a person should know of this source, as part of a sentence; NULL: nothing. */
@@ -69,25 +69,25 @@ void audio_in_close(struct audio_in *in); /* NULL is legal */
 struct audio_out;
 
 /*
- * Writes a 16-bit mono WAV. Nothing appears under @path until audio_commit:
+ * Writes a 16-bit mono WAV. Nothing appears under @path until audio_out_commit:
  * before it, closing (or dying) leaves the old file, or none, as it was.
  * A path that is a pipe or a device is written at commit. "-" is standard
  * output. Fails at once where the folder is missing or not writable.
  */
-int audio_create_wav(const char *path, int rate, struct audio_out **ret, struct hearth_err *err);
+int audio_out_wav(const char *path, int rate, struct audio_out **ret, struct hearth_err *err);
 
-/* Opens an ALSA playback device. Errors as audio_open_mic. */
-int audio_open_play(const char *device, int rate, struct audio_out **ret, struct hearth_err *err);
+/* Opens an ALSA playback device. Errors as audio_in_mic. */
+int audio_out_card(const char *device, int rate, struct audio_out **ret, struct hearth_err *err);
 
 /*
  * Writes all of it; blocks on a sound card when its buffer is full. An
  * underrun (nothing to play) is repaired, and counted in audio_out_gaps().
  * -ENOSPC, -EFBIG and the like with the file's name; -ECANCELED after stop.
  */
-int audio_write(struct audio_out *out, const int16_t *pcm, size_t n, struct hearth_err *err);
+int audio_out_write(struct audio_out *out, const int16_t *pcm, size_t n, struct hearth_err *err);
 
 /* Puts the file in place (fsync, rename), or waits until all has been heard. */
-int audio_commit(struct audio_out *out, struct hearth_err *err);
+int audio_out_commit(struct audio_out *out, struct hearth_err *err);
 
 uint64_t audio_out_samples(const struct audio_out *out); /* taken so far */
 uint64_t audio_out_played(const struct audio_out *out);  /* heard so far; of a file, taken */

@@ -1,4 +1,16 @@
 # SPDX-License-Identifier: MIT
+RT_SRCS += \
+	runtime/voice/account.c \
+	runtime/voice/alsa.c \
+	runtime/voice/audio.c \
+	runtime/voice/resample.c \
+	runtime/voice/ring.c \
+	runtime/voice/tts.c \
+	runtime/voice/tts_espeak.c \
+	runtime/voice/tts_flite.c \
+	runtime/voice/wav_read.c \
+	runtime/voice/wav_write.c \
+	# EOL
 PKGS += \
 	alsa \
 	pocketsphinx \
@@ -6,3 +18,4 @@ PKGS += \
 	soxr \
 	sphinxbase \
 	# EOL
+LIBS += -lflite_usenglish -lflite_cmulex -lflite

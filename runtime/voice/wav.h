@@ -16,7 +16,7 @@
 
 struct wav_reader;
 
-/* @path as in audio_open_wav; with @data not NULL, @path only names it. */
+/* @path as in audio_in_wav; with @data not NULL, @path only names it. */
 int wav_open(const char *path, const void *data, size_t size, struct wav_reader **ret,
 	     struct hearth_err *err);
 const struct audio_info *wav_info(const struct wav_reader *r);
