@@ -28,6 +28,7 @@ LIBHEARTH_SRCS:=   # the device client, shipped as libhearth
 RT_SRCS       :=   # everything else in runtime/, one static library
 PROGS         :=   # names in build/bin; NAME_SRCS lists their sources
 TESTS         :=   # names of tests/unit/NAME.c, linked with everything, print TAP
+TESTLIB_SRCS  :=   # helpers that tests, fuzzers and benches share
 SCRIPT_TESTS  :=   # executables that print TAP, run after the unit tests
 FUZZERS       :=   # names of tests/fuzz/NAME.c
 BENCHES       :=   # names of tests/bench/NAME.c, built into build/bin
@@ -62,6 +63,7 @@ DEV_LIB   := $(BUILD)/lib/libhearth.a
 DEV_SO    := $(BUILD)/lib/libhearth.so.0
 RT_LIB    := $(BUILD)/lib/libhearthrt.a
 ALL_LIBS  := $(RT_LIB) $(DEV_LIB)
+TEST_LIB  := $(BUILD)/lib/libhearthtest.a
 PROG_BINS := $(addprefix $(BUILD)/bin/,$(PROGS))
 TEST_BINS := $(addprefix $(BUILD)/tests/,$(TESTS))
 BENCH_BINS:= $(addprefix $(BUILD)/bin/,$(BENCHES))
@@ -75,7 +77,8 @@ $(BUILD)/obj/%.o: %.c Makefile
 
 $(DEV_LIB): $(call obj,$(CORE_SRCS) $(LIBHEARTH_SRCS))
 $(RT_LIB): $(call obj,$(RT_SRCS))
-$(DEV_LIB) $(RT_LIB):
+$(TEST_LIB): $(call obj,$(TESTLIB_SRCS))
+$(DEV_LIB) $(RT_LIB) $(TEST_LIB):
 	@mkdir -p $(@D)
 	$(call say,AR,$@)rm -f $@ && ar rcs $@ $^
 
@@ -91,17 +94,17 @@ $(BUILD)/bin/$(1): $(call obj,$($(1)_SRCS)) $(ALL_LIBS)
 endef
 $(foreach p,$(PROGS),$(eval $(call prog_rule,$(p))))
 
-$(BUILD)/bin/bench_%: $(BUILD)/obj/tests/bench/bench_%.o $(ALL_LIBS)
+$(BUILD)/bin/bench_%: $(BUILD)/obj/tests/bench/bench_%.o $(TEST_LIB) $(ALL_LIBS)
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $< $(ALL_LIBS) $(LDLIBS)
+	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $< $(TEST_LIB) $(ALL_LIBS) $(LDLIBS)
 
-$(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(ALL_LIBS)
+$(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(TEST_LIB) $(ALL_LIBS)
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $< $($*_OBJS) $(ALL_LIBS) $(LDLIBS) -lcmocka
+	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $< $($*_OBJS) $(TEST_LIB) $(ALL_LIBS) $(LDLIBS) -lcmocka
 
-$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(ALL_LIBS)
+$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(TEST_LIB) $(ALL_LIBS)
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) -fsanitize=fuzzer,address,undefined -o $@ $< $(ALL_LIBS) $(LDLIBS)
+	$(call say,LD,$@)$(CC) -fsanitize=fuzzer,address,undefined -o $@ $< $(TEST_LIB) $(ALL_LIBS) $(LDLIBS)
 
 # -- what people type ---------------------------------------------------------
 deps:        ## install what is missing (prints it first)

@@ -1,2 +1,17 @@
 # SPDX-License-Identifier: MIT
-# EOL
+RT_SRCS += \
+	runtime/gguf/gguf.c \
+	runtime/gguf/head.c \
+	runtime/gguf/quant.c \
+	runtime/gguf/window.c \
+	# EOL
+TESTLIB_SRCS += \
+	tests/unit/synth.c \
+	# EOL
+TESTS += \
+	test_gguf \
+	test_quant \
+	# EOL
+
+# The reference conversion rounds after every operation, on every machine.
+CFLAGS_runtime/gguf/quant.c := -ffp-contract=off

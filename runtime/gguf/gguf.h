@@ -26,7 +26,7 @@
 #define GGUF_MAX_DIMS  4
 #define GGUF_MAX_NAME  64           /* bytes of a tensor's name, NUL included */
 #define GGUF_MAX_KEY   65535        /* bytes of a metadata key */
-#define GGUF_MAX_HEAD  (1ull << 30) /* bytes of metadata and directory */
+#define GGUF_MAX_HEAD  (256ull << 20) /* bytes of metadata and directory */
 #define GGUF_MAX_PARTS 9999
 
 enum gguf_value_type {
@@ -81,6 +81,7 @@ uint32_t gguf_n_parts(const struct gguf *g);
 const char *gguf_part_path(const struct gguf *g, uint32_t part); /* NULL when parsed from memory */
 uint64_t gguf_part_size(const struct gguf *g, uint32_t part);    /* bytes of the file */
 uint64_t gguf_part_data(const struct gguf *g, uint32_t part);    /* offset of its first tensor byte */
+uint64_t gguf_part_data_end(const struct gguf *g, uint32_t part); /* end of its last tensor */
 uint64_t gguf_data_bytes(const struct gguf *g); /* of all tensors together */
 const char *gguf_arch(const struct gguf *g);    /* general.architecture; never NULL */
 

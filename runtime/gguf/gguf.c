@@ -1,0 +1,704 @@
+// SPDX-License-Identifier: MIT
+#include "gguf/gguf.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gguf/head.h"
+#include "gguf/quant.h"
+
+struct part {
+	char *path;              /* NULL when parsed from memory */
+	struct window w;
+	struct head h;
+};
+
+struct gguf {
+	struct part *part;
+	uint32_t n_parts;
+	struct gguf_tensor *tensor; /* of all parts, in order */
+	uint32_t n_tensors;
+	uint32_t *slot;          /* open hash: tensor index + 1, 0 = free */
+	uint32_t slots;          /* power of two, > n_tensors */
+	char arch[64];
+};
+
+const char *gguf_value_type_name(uint32_t type)
+{
+	static const char *const name[GGUF_VALUE_TYPES] = {
+		"u8", "i8", "u16", "i16", "u32", "i32", "f32", "bool", "string", "array", "u64", "i64", "f64",
+	};
+
+	return type < GGUF_VALUE_TYPES ? name[type] : "?";
+}
+
+/* -- opening ---------------------------------------------------------------- */
+
+static void part_close(struct part *p)
+{
+	head_free(&p->h);
+	window_close(&p->w);
+	free(p->path);
+	*p = (struct part){ .w.fd = -1 };
+}
+
+static int part_open(const char *path, struct part *ret, struct hearth_err *err)
+{
+	struct part p = { .w.fd = -1 };
+	int r;
+
+	p.path = strdup(path);
+	if (!p.path)
+		return err_set(err, -ENOMEM, "no memory for a path");
+	r = window_open(&p.w, path, err);
+	if (r == 0) {
+		r = head_parse(&p.w, &p.h, err);
+		if (r < 0)
+			err_prefix(err, r, "%s", path);
+	}
+	if (r < 0) {
+		part_close(&p);
+		return r;
+	}
+	*ret = p;
+	return 0;
+}
+
+static int uint_of(const struct head_kv *kv, uint64_t *ret)
+{
+	int64_t i = 0;
+
+	switch (kv->type) {
+	case GGUF_U8: *ret = kv->val[0]; return 0;
+	case GGUF_U16: { uint16_t v; memcpy(&v, kv->val, 2); *ret = v; return 0; }
+	case GGUF_U32: { uint32_t v; memcpy(&v, kv->val, 4); *ret = v; return 0; }
+	case GGUF_U64: memcpy(ret, kv->val, 8); return 0;
+	case GGUF_I8: i = (int8_t)kv->val[0]; break;
+	case GGUF_I16: { int16_t v; memcpy(&v, kv->val, 2); i = v; break; }
+	case GGUF_I32: { int32_t v; memcpy(&v, kv->val, 4); i = v; break; }
+	case GGUF_I64: memcpy(&i, kv->val, 8); break;
+	default: return -EINVAL;
+	}
+	if (i < 0)
+		return -ERANGE;
+	*ret = (uint64_t)i;
+	return 0;
+}
+
+struct split {
+	uint64_t no, count, tensors; /* count 0: not a part of anything */
+};
+
+static int split_of(const struct part *p, struct split *ret, struct hearth_err *err)
+{
+	static const char *const key[3] = { "split.no", "split.count", "split.tensors.count" };
+	struct split s = { 0 };
+	uint64_t *val[3] = { &s.no, &s.count, &s.tensors };
+
+	for (int i = 0; i < 3; i++) {
+		const struct head_kv *kv = head_find(&p->h, key[i]);
+
+		if (kv && uint_of(kv, val[i]) < 0)
+			return err_set(err, -EINVAL, "%s: key \"%s\" is not a count (offset %" PRIu64 ")",
+				       p->path, key[i], kv->at);
+		if (!kv && s.count > 1)
+			return err_set(err, -EINVAL, "%s: a part of a split model without the key \"%s\"", p->path, key[i]);
+	}
+	if (s.count > GGUF_MAX_PARTS || (s.count > 1 && s.no >= s.count))
+		return err_set(err, -EINVAL, "%s: says that it is part %" PRIu64 " of %" PRIu64, p->path,
+			       s.no == UINT64_MAX ? s.no : s.no + 1, s.count);
+	*ret = s;
+	return 0;
+}
+
+/* "dir/name-00002-of-00005.gguf" with @no set to another part; -EINVAL when not of this form. */
+static int sibling(const char *path, const struct split *s, uint64_t no, char **ret)
+{
+	char tail[64], *p;
+	size_t n = strlen(path), t;
+
+	t = (size_t)snprintf(tail, sizeof(tail), "-%05" PRIu64 "-of-%05" PRIu64 ".gguf", s->no + 1, s->count);
+	if (n <= t || strcmp(path + n - t, tail))
+		return -EINVAL;
+	p = strdup(path);
+	if (!p)
+		return -ENOMEM;
+	snprintf(tail, sizeof(tail), "-%05" PRIu64 "-of-%05" PRIu64 ".gguf", no + 1, s->count);
+	memcpy(p + n - t, tail, t);
+	*ret = p;
+	return 0;
+}
+
+static int open_sibling(struct gguf *g, const char *path, const struct split *s, uint64_t no, struct hearth_err *err)
+{
+	struct split o;
+	char *sib;
+	int r;
+
+	r = sibling(path, s, no, &sib);
+	if (r == -ENOMEM)
+		return err_set(err, r, "no memory for a path");
+	if (r < 0)
+		return err_set(err, r, "%s holds part %" PRIu64 " of %" PRIu64
+			       ", but its name does not end in -%05" PRIu64 "-of-%05" PRIu64
+			       ".gguf, so the others cannot be found", path, s->no + 1, s->count, s->no + 1, s->count);
+	r = part_open(sib, &g->part[no], err);
+	if (r == -ENOENT)
+		r = err_set(err, r, "%s is missing: part %" PRIu64 " of a model in %" PRIu64 " files",
+			    sib, no + 1, s->count);
+	free(sib);
+	if (r < 0)
+		return r;
+	r = split_of(&g->part[no], &o, err);
+	if (r < 0)
+		return r;
+	if (o.no != no || o.count != s->count || o.tensors != s->tensors)
+		return err_set(err, -EINVAL, "%s says that it is part %" PRIu64 " of %" PRIu64 " with %" PRIu64
+			       " tensors in all; by its name and the other parts it should be %" PRIu64 " of %" PRIu64
+			       " with %" PRIu64, g->part[no].path, o.no + 1, o.count, o.tensors, no + 1, s->count, s->tensors);
+	return 0;
+}
+
+static int open_parts(struct gguf *g, const char *path, struct hearth_err *err)
+{
+	struct part first, *more;
+	struct split s;
+	int r;
+
+	r = part_open(path, &first, err);
+	if (r < 0)
+		return r;
+	g->part[0] = first;
+	g->n_parts = 1;
+	r = split_of(&first, &s, err);
+	if (r < 0 || s.count < 2)
+		return r;
+	more = calloc(s.count, sizeof(*more));
+	if (!more)
+		return err_set(err, -ENOMEM, "no memory for %" PRIu64 " parts", s.count);
+	for (uint64_t i = 0; i < s.count; i++)
+		more[i].w.fd = -1;
+	free(g->part);
+	g->part = more;
+	g->n_parts = (uint32_t)s.count;
+	g->part[s.no] = first;
+	for (uint64_t i = 0; i < s.count; i++) {
+		if (i == s.no)
+			continue;
+		r = open_sibling(g, path, &s, i, err);
+		if (r < 0)
+			return r;
+	}
+	for (uint64_t i = 0, n = 0; i < s.count; i++) {
+		n += g->part[i].h.n_tensors;
+		if (i + 1 == s.count && n != s.tensors)
+			return err_set(err, -EINVAL, "%s: its %" PRIu64 " parts hold %" PRIu64 " tensors, but the model has %" PRIu64,
+				       path, s.count, n, s.tensors);
+	}
+	return 0;
+}
+
+/* -- joining ---------------------------------------------------------------- */
+
+static uint32_t hash(const char *s)
+{
+	uint32_t h = 2166136261u;
+
+	for (; *s; s++)
+		h = (h ^ (uint8_t)*s) * 16777619u;
+	return h ^ h >> 15;
+}
+
+static uint32_t find_slot(const struct gguf *g, const char *name)
+{
+	uint32_t i = hash(name) & (g->slots - 1);
+
+	/* There is always a free slot: slots > n_tensors. */
+	while (g->slot[i] && strcmp(g->tensor[g->slot[i] - 1].name, name))
+		i = (i + 1) & (g->slots - 1);
+	return i;
+}
+
+static int join(struct gguf *g, struct hearth_err *err)
+{
+	uint64_t total = 0;
+	uint32_t n = 0;
+
+	for (uint32_t p = 0; p < g->n_parts; p++)
+		total += g->part[p].h.n_tensors;
+	if (total > 1u << 22)
+		return err_set(err, -EINVAL, "%" PRIu64 " tensors, more than any model has", total);
+	for (g->slots = 16; g->slots < 2 * total + 1; g->slots *= 2)
+		;
+	g->tensor = calloc(total ? total : 1, sizeof(*g->tensor));
+	g->slot = calloc(g->slots, sizeof(*g->slot));
+	if (!g->tensor || !g->slot)
+		return err_set(err, -ENOMEM, "no memory for the tensor directory");
+	for (uint32_t p = 0; p < g->n_parts; p++) {
+		struct head *h = &g->part[p].h;
+
+		for (uint32_t i = 0; i < h->n_tensors; i++, n++) {
+			uint32_t s = find_slot(g, h->tensor[i].name);
+
+			if (g->slot[s])
+				return err_set(err, -EINVAL, "tensor \"%s\" is in part %" PRIu32 " and again in part %" PRIu32,
+					       quote(h->tensor[i].name, strlen(h->tensor[i].name)).s,
+					       g->tensor[g->slot[s] - 1].part + 1, p + 1);
+			g->tensor[n] = h->tensor[i];
+			g->tensor[n].part = p;
+			g->slot[s] = n + 1;
+		}
+		/* The joined copy is the one that callers see. */
+		free(h->tensor);
+		h->tensor = NULL;
+	}
+	g->n_tensors = n;
+	return 0;
+}
+
+static int take_arch(struct gguf *g, struct hearth_err *err)
+{
+	struct gguf_str s = { 0 };
+	int r = gguf_str(g, "general.architecture", &s, err);
+
+	if (r == -ENOENT)
+		return 0; /* an imatrix or adapter file; nobody will know "" */
+	if (r < 0)
+		return r;
+	if (s.n == 0 || s.n >= sizeof(g->arch) || memchr(s.s, 0, s.n))
+		return err_set(err, -EINVAL, "general.architecture \"%s\" has %zu bytes (1 to %zu are allowed)",
+			       quote(s.s, s.n).s, s.n, sizeof(g->arch) - 1);
+	memcpy(g->arch, s.s, s.n);
+	return 0;
+}
+
+static struct gguf *new_gguf(void)
+{
+	struct gguf *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return NULL;
+	g->part = calloc(1, sizeof(*g->part));
+	if (!g->part) {
+		free(g);
+		return NULL;
+	}
+	g->part[0].w.fd = -1;
+	g->n_parts = 1;
+	return g;
+}
+
+int gguf_open(const char *path, struct gguf **ret, struct hearth_err *err)
+{
+	struct gguf *g = new_gguf();
+	int r;
+
+	if (!g)
+		return err_set(err, -ENOMEM, "no memory to open %s", path);
+	r = open_parts(g, path, err);
+	if (r == 0) {
+		r = join(g, err);
+		if (r == 0)
+			r = take_arch(g, err);
+		if (r < 0)
+			err_prefix(err, r, "%s", path);
+	}
+	if (r < 0) {
+		gguf_close(g);
+		return r;
+	}
+	*ret = g;
+	return 0;
+}
+
+int gguf_parse(const void *head, size_t n, uint64_t file_size, struct gguf **ret, struct hearth_err *err)
+{
+	struct gguf *g;
+	int r;
+
+	if (n > file_size)
+		return err_set(err, -EINVAL, "%zu bytes of a file that has %" PRIu64, n, file_size);
+	g = new_gguf();
+	if (!g)
+		return err_set(err, -ENOMEM, "no memory for a header");
+	window_memory(&g->part[0].w, head, n, file_size);
+	r = head_parse(&g->part[0].w, &g->part[0].h, err);
+	if (r == 0)
+		r = join(g, err);
+	if (r == 0)
+		r = take_arch(g, err);
+	if (r < 0) {
+		gguf_close(g);
+		return r;
+	}
+	*ret = g;
+	return 0;
+}
+
+void gguf_close(struct gguf *g)
+{
+	if (!g)
+		return;
+	for (uint32_t i = 0; i < g->n_parts; i++)
+		part_close(&g->part[i]);
+	free(g->part);
+	free(g->tensor);
+	free(g->slot);
+	free(g);
+}
+
+/* -- the file and its tensors ----------------------------------------------- */
+
+uint32_t gguf_version(const struct gguf *g)
+{
+	return g->part[0].h.version;
+}
+
+uint32_t gguf_n_parts(const struct gguf *g)
+{
+	return g->n_parts;
+}
+
+const char *gguf_part_path(const struct gguf *g, uint32_t part)
+{
+	return part < g->n_parts ? g->part[part].path : NULL;
+}
+
+uint64_t gguf_part_size(const struct gguf *g, uint32_t part)
+{
+	return part < g->n_parts ? g->part[part].h.file_size : 0;
+}
+
+uint64_t gguf_part_data(const struct gguf *g, uint32_t part)
+{
+	return part < g->n_parts ? g->part[part].h.data : 0;
+}
+
+uint64_t gguf_part_data_end(const struct gguf *g, uint32_t part)
+{
+	return part < g->n_parts ? g->part[part].h.data_end : 0;
+}
+
+uint64_t gguf_data_bytes(const struct gguf *g)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < g->n_tensors; i++)
+		n += g->tensor[i].nbytes;
+	return n;
+}
+
+const char *gguf_arch(const struct gguf *g)
+{
+	return g->arch;
+}
+
+uint32_t gguf_n_tensors(const struct gguf *g)
+{
+	return g->n_tensors;
+}
+
+struct gguf_tensor *gguf_tensor_at(const struct gguf *g, uint32_t i)
+{
+	return i < g->n_tensors ? &g->tensor[i] : NULL;
+}
+
+struct gguf_tensor *gguf_tensor(const struct gguf *g, const char *name)
+{
+	uint32_t s = g->slot[find_slot(g, name)];
+
+	return s ? &g->tensor[s - 1] : NULL;
+}
+
+static void say_shape(char *buf, size_t size, uint32_t n_dims, const uint64_t *ne)
+{
+	size_t o = 0;
+
+	buf[0] = 0;
+	for (uint32_t d = 0; d < n_dims && o < size; d++)
+		o += (size_t)snprintf(buf + o, size - o, "%s%" PRIu64, d ? " x " : "", ne[d]);
+}
+
+int gguf_need(const struct gguf *g, const char *name, uint32_t n_dims, const uint64_t *ne,
+	      struct gguf_tensor **ret, struct hearth_err *err)
+{
+	struct gguf_tensor *t = gguf_tensor(g, name);
+	char is[100], should[100];
+	bool same;
+
+	say_shape(should, sizeof(should), n_dims, ne);
+	if (!t)
+		return err_set(err, -ENOENT, "tensor \"%s\" [%s] is missing", name, should);
+	same = t->n_dims == n_dims;
+	for (uint32_t d = 0; same && d < n_dims; d++)
+		same = t->ne[d] == ne[d];
+	if (!same) {
+		say_shape(is, sizeof(is), t->n_dims, t->ne);
+		return err_set(err, -EINVAL, "tensor \"%s\" (offset %" PRIu64 ") is [%s]; the model's metadata asks for [%s]",
+			       name, t->offset, is, should);
+	}
+	*ret = t;
+	return 0;
+}
+
+/* -- metadata --------------------------------------------------------------- */
+
+uint64_t gguf_n_keys(const struct gguf *g)
+{
+	return g->part[0].h.n_kv;
+}
+
+bool gguf_key_at(const struct gguf *g, uint64_t i, struct gguf_str *ret_key, enum gguf_value_type *ret_type)
+{
+	if (i >= g->part[0].h.n_kv)
+		return false;
+	*ret_key = g->part[0].h.kv[i].key;
+	*ret_type = (enum gguf_value_type)g->part[0].h.kv[i].type;
+	return true;
+}
+
+static int find(const struct gguf *g, const char *key, const struct head_kv **ret, struct hearth_err *err)
+{
+	char full[256];
+	const struct head_kv *kv;
+
+	if (key[0] == '.') {
+		if ((size_t)snprintf(full, sizeof(full), "%s%s", g->arch, key) >= sizeof(full))
+			return err_set(err, -EINVAL, "the key \"%s\" is too long", key);
+		key = full;
+	}
+	kv = head_find(&g->part[0].h, key);
+	if (!kv)
+		return err_set(err, -ENOENT, "the key \"%s\" is missing", key);
+	*ret = kv;
+	return 0;
+}
+
+static int wrong_type(const struct head_kv *kv, const char *want, struct hearth_err *err)
+{
+	return err_set(err, -EINVAL, "key \"%s\" (offset %" PRIu64 ") is of type %s, not %s",
+		       quote(kv->key.s, kv->key.n).s, kv->at, gguf_value_type_name(kv->type), want);
+}
+
+static int out_of_range(const struct head_kv *kv, const char *want, struct hearth_err *err)
+{
+	return err_set(err, -ERANGE, "key \"%s\" (offset %" PRIu64 ") does not fit %s",
+		       quote(kv->key.s, kv->key.n).s, kv->at, want);
+}
+
+bool gguf_has(const struct gguf *g, const char *key)
+{
+	const struct head_kv *kv;
+
+	return find(g, key, &kv, NULL) == 0;
+}
+
+int gguf_u64(const struct gguf *g, const char *key, uint64_t *ret, struct hearth_err *err)
+{
+	const struct head_kv *kv;
+	int r = find(g, key, &kv, err);
+
+	if (r < 0)
+		return r;
+	r = uint_of(kv, ret);
+	if (r == -EINVAL)
+		return wrong_type(kv, "an integer", err);
+	return r < 0 ? out_of_range(kv, "an unsigned number", err) : 0;
+}
+
+int gguf_u32(const struct gguf *g, const char *key, uint32_t *ret, struct hearth_err *err)
+{
+	const struct head_kv *kv;
+	uint64_t v;
+	int r = gguf_u64(g, key, &v, err);
+
+	if (r < 0)
+		return r;
+	if (v > UINT32_MAX) {
+		r = find(g, key, &kv, err);
+		return r < 0 ? r : out_of_range(kv, "32 bits", err);
+	}
+	*ret = (uint32_t)v;
+	return 0;
+}
+
+int gguf_i64(const struct gguf *g, const char *key, int64_t *ret, struct hearth_err *err)
+{
+	const struct head_kv *kv;
+	struct gguf_array a;
+	int r = find(g, key, &kv, err);
+
+	if (r < 0)
+		return r;
+	a = (struct gguf_array){ .type = (enum gguf_value_type)kv->type, .n = 1, .data = kv->val };
+	if (kv->type == GGUF_STR || kv->type == GGUF_ARR)
+		return wrong_type(kv, "an integer", err);
+	if (gguf_arr_i64(&a, 0, ret))
+		return 0;
+	if (kv->type == GGUF_U64)
+		return out_of_range(kv, "a signed number", err);
+	return wrong_type(kv, "an integer", err);
+}
+
+int gguf_f64(const struct gguf *g, const char *key, double *ret, struct hearth_err *err)
+{
+	const struct head_kv *kv;
+	struct gguf_array a;
+	double v;
+	int r = find(g, key, &kv, err);
+
+	if (r < 0)
+		return r;
+	a = (struct gguf_array){ .type = (enum gguf_value_type)kv->type, .n = 1, .data = kv->val };
+	if (kv->type == GGUF_STR || kv->type == GGUF_ARR || !gguf_arr_f64(&a, 0, &v))
+		return wrong_type(kv, "a number", err);
+	if (!isfinite(v))
+		return out_of_range(kv, "a finite number", err);
+	*ret = v;
+	return 0;
+}
+
+int gguf_f32(const struct gguf *g, const char *key, float *ret, struct hearth_err *err)
+{
+	const struct head_kv *kv;
+	double v;
+	int r = gguf_f64(g, key, &v, err);
+
+	if (r < 0)
+		return r;
+	if (fabs(v) > (double)3.4028234e38f) {
+		r = find(g, key, &kv, err);
+		return r < 0 ? r : out_of_range(kv, "a 32-bit float", err);
+	}
+	*ret = (float)v;
+	return 0;
+}
+
+int gguf_bool(const struct gguf *g, const char *key, bool *ret, struct hearth_err *err)
+{
+	const struct head_kv *kv;
+	int r = find(g, key, &kv, err);
+
+	if (r < 0)
+		return r;
+	if (kv->type != GGUF_BOOL)
+		return wrong_type(kv, "true or false", err);
+	*ret = kv->val[0] != 0;
+	return 0;
+}
+
+int gguf_str(const struct gguf *g, const char *key, struct gguf_str *ret, struct hearth_err *err)
+{
+	const struct head_kv *kv;
+	int r = find(g, key, &kv, err);
+
+	if (r < 0)
+		return r;
+	if (kv->type != GGUF_STR)
+		return wrong_type(kv, "a string", err);
+	ret->s = (const char *)kv->val;
+	ret->n = (size_t)kv->n;
+	return 0;
+}
+
+int gguf_arr(const struct gguf *g, const char *key, struct gguf_array *ret, struct hearth_err *err)
+{
+	const struct head_kv *kv;
+	int r = find(g, key, &kv, err);
+
+	if (r < 0)
+		return r;
+	if (kv->type != GGUF_ARR)
+		return wrong_type(kv, "an array", err);
+	if (kv->el_type == GGUF_ARR)
+		return err_set(err, -EINVAL, "key \"%s\" (offset %" PRIu64 ") is an array of arrays",
+			       quote(kv->key.s, kv->key.n).s, kv->at);
+	*ret = (struct gguf_array){
+		.type = (enum gguf_value_type)kv->el_type, .n = kv->n,
+		.data = kv->el_type == GGUF_STR ? NULL : kv->val, .str = kv->str,
+	};
+	return 0;
+}
+
+int gguf_u32_each(const struct gguf *g, const char *key, uint32_t n, uint32_t *ret, struct hearth_err *err)
+{
+	const struct head_kv *kv;
+	struct gguf_array a;
+	uint32_t one;
+	int64_t v;
+	int r = find(g, key, &kv, err);
+
+	if (r < 0)
+		return r;
+	if (kv->type != GGUF_ARR) {
+		r = gguf_u32(g, key, &one, err);
+		for (uint32_t i = 0; r == 0 && i < n; i++)
+			ret[i] = one;
+		return r;
+	}
+	r = gguf_arr(g, key, &a, err);
+	if (r < 0)
+		return r;
+	if (a.n != n)
+		return err_set(err, -EINVAL, "key \"%s\" (offset %" PRIu64 ") has %" PRIu64 " values for %" PRIu32 " layers",
+			       quote(kv->key.s, kv->key.n).s, kv->at, a.n, n);
+	/* Twice, so that a bad element leaves the output alone. */
+	for (uint32_t i = 0; i < n; i++)
+		if (!gguf_arr_i64(&a, i, &v) || v < 0 || v > UINT32_MAX)
+			return err_set(err, -ERANGE, "key \"%s\" (offset %" PRIu64 "): value %" PRIu32 " is no count",
+				       quote(kv->key.s, kv->key.n).s, kv->at, i);
+	for (uint32_t i = 0; i < n; i++) {
+		gguf_arr_i64(&a, i, &v);
+		ret[i] = (uint32_t)v;
+	}
+	return 0;
+}
+
+#define LOAD(ctype) ({ ctype v_; memcpy(&v_, (const char *)a->data + i * sizeof(v_), sizeof(v_)); v_; })
+
+bool gguf_arr_i64(const struct gguf_array *a, uint64_t i, int64_t *ret)
+{
+	uint64_t u;
+
+	if (i >= a->n)
+		return false;
+	switch (a->type) {
+	case GGUF_U8: *ret = LOAD(uint8_t); return true;
+	case GGUF_I8: *ret = LOAD(int8_t); return true;
+	case GGUF_U16: *ret = LOAD(uint16_t); return true;
+	case GGUF_I16: *ret = LOAD(int16_t); return true;
+	case GGUF_U32: *ret = LOAD(uint32_t); return true;
+	case GGUF_I32: *ret = LOAD(int32_t); return true;
+	case GGUF_I64: *ret = LOAD(int64_t); return true;
+	case GGUF_U64:
+		u = LOAD(uint64_t);
+		if (u > INT64_MAX)
+			return false;
+		*ret = (int64_t)u;
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool gguf_arr_f64(const struct gguf_array *a, uint64_t i, double *ret)
+{
+	int64_t v;
+
+	if (i >= a->n)
+		return false;
+	switch (a->type) {
+	case GGUF_F32: *ret = (double)LOAD(float); return true;
+	case GGUF_F64: *ret = LOAD(double); return true;
+	case GGUF_U64: *ret = (double)LOAD(uint64_t); return true;
+	default:
+		if (!gguf_arr_i64(a, i, &v))
+			return false;
+		*ret = (double)v;
+		return true;
+	}
+}
