@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* Inside of a compiled grammar: what compile.c makes and match.c walks. */
+#ifndef HEARTH_GRAMMAR_COMPILE_H
+#define HEARTH_GRAMMAR_COMPILE_H
+
+#include <stdatomic.h>
+
+#include "grammar/grammar.h"
+
+enum gedge_kind { GEDGE_EPS, GEDGE_BYTES, GEDGE_CALL };
+
+struct gedge {
+	uint32_t to;             /* where it leads; for a call, where it returns */
+	uint32_t next;           /* next edge of the same state, or GEDGE_NONE */
+	uint32_t rule;           /* of a call */
+	uint8_t kind, lo, hi;
+};
+#define GEDGE_NONE UINT32_MAX
+
+struct gstate {
+	uint32_t edges;          /* first edge, or GEDGE_NONE */
+	uint8_t is_end;          /* end of a rule: return to the caller */
+	uint8_t only_end;        /* ... and has no edge: a call that returns here is a tail call */
+};
+
+struct grammar {
+	atomic_uint refs;
+	struct gstate *states;
+	struct gedge *edges;
+	uint32_t *rule_start;    /* per rule */
+	uint32_t n_states, cap_states, n_edges, cap_edges, n_rules;
+	uint32_t root;           /* state to start from */
+};
+
+#endif

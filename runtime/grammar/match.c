@@ -1,0 +1,531 @@
+// SPDX-License-Identifier: MIT
+/*
+ * One position in a grammar.
+ *
+ * A configuration is a state of the network and a stack of return states; a
+ * set of configurations, closed under empty steps, calls and returns, is one
+ * state of a deterministic automaton that is made as it is met. Stacks and
+ * sets are hash-consed, so that equal ones have equal numbers and a transition
+ * or a mask is worked out once.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "grammar/compile.h"
+#include "grammar/vocab.h"
+
+#define MAX_CONFIGS  8192                /* in one set: an ambiguous grammar ends here */
+#define MAX_STACK    512                 /* nested calls: deeper text is not allowed */
+#define MAX_SETS     16384               /* then everything made so far is dropped */
+#define MAX_MASKS    (16u << 20)         /* bytes of cached masks, likewise */
+#define MAX_FRAMES   (1u << 20)
+
+#define SET_UNKNOWN  UINT32_MAX
+#define SET_DEAD     0u                  /* the empty set */
+
+struct config {
+	uint32_t state, stack;
+};
+
+struct frame {                           /* one stack: top return state, and the rest */
+	uint32_t ret, below, depth, chain;
+};
+
+struct set {
+	uint32_t first, count;               /* in configs[] */
+	uint32_t chain;
+	bool may_end;
+	uint32_t *next;                      /* [256], or NULL */
+	uint32_t *mask;                      /* [words], or NULL */
+};
+
+struct gmatch {
+	struct grammar *g;
+	const struct gvocab *v;
+	uint32_t cur;
+	int fail;
+
+	struct frame *frames;                /* frame 0 is the empty stack */
+	uint32_t n_frames, cap_frames;
+	uint32_t *frame_hash, frame_buckets;
+
+	struct config *configs;
+	uint32_t n_configs, cap_configs;
+	struct set *sets;
+	uint32_t n_sets, cap_sets;
+	uint32_t *set_hash, set_buckets;
+	size_t mask_bytes;
+
+	struct config *work;                 /* closure under way */
+	uint32_t n_work;
+	uint32_t *seen;                      /* open-addressed over work, by index + 1 */
+	uint32_t *slots;                     /* slots of seen[] in use, one per work entry */
+	uint32_t *depth_sets;                /* walk of the trie */
+};
+
+static uint32_t mix(uint32_t a, uint32_t b)
+{
+	uint64_t x = ((uint64_t)a << 32 | b) * 0x9e3779b97f4a7c15ull;
+
+	return (uint32_t)(x >> 32) ^ (uint32_t)x;
+}
+
+static void *grow(struct gmatch *m, void *p, uint32_t *cap, size_t size)
+{
+	uint32_t want = *cap ? *cap * 2 : 1024;
+	void *q = realloc(p, want * size);
+
+	if (!q)
+		m->fail = -ENOMEM;
+	else
+		*cap = want;
+	return q;
+}
+
+/* -- stacks ------------------------------------------------------------------- */
+
+static uint32_t frame_push(struct gmatch *m, uint32_t ret, uint32_t below)
+{
+	uint32_t h = mix(ret, below) & (m->frame_buckets - 1);
+
+	for (uint32_t i = m->frame_hash[h]; i; i = m->frames[i].chain)
+		if (m->frames[i].ret == ret && m->frames[i].below == below)
+			return i;
+	if (m->n_frames == m->cap_frames) {
+		struct frame *p = grow(m, m->frames, &m->cap_frames, sizeof(*p));
+
+		if (!p)
+			return 0;
+		m->frames = p;
+	}
+	m->frames[m->n_frames] = (struct frame){ ret, below, m->frames[below].depth + 1, m->frame_hash[h] };
+	m->frame_hash[h] = m->n_frames;
+	return m->n_frames++;
+}
+
+/* -- closure ------------------------------------------------------------------ */
+
+#define SEEN_SLOTS (MAX_CONFIGS * 4)
+
+/* Adds a configuration to the closure under way, once. */
+static void work_add(struct gmatch *m, uint32_t state, uint32_t stack)
+{
+	uint32_t h = mix(state, stack) & (SEEN_SLOTS - 1);
+
+	while (m->seen[h]) {
+		struct config *c = &m->work[m->seen[h] - 1];
+
+		if (c->state == state && c->stack == stack)
+			return;
+		h = (h + 1) & (SEEN_SLOTS - 1);
+	}
+	if (m->n_work == MAX_CONFIGS * 2) {
+		m->fail = -E2BIG;
+		return;
+	}
+	m->work[m->n_work] = (struct config){ state, stack };
+	m->slots[m->n_work++] = h;
+	m->seen[h] = m->n_work;
+}
+
+/* Begins a closure with nothing in it. */
+static void work_begin(struct gmatch *m)
+{
+	for (uint32_t i = 0; i < m->n_work; i++)
+		m->seen[m->slots[i]] = 0;
+	m->n_work = 0;
+}
+
+static int config_cmp(const void *a, const void *b)
+{
+	const struct config *x = a, *y = b;
+
+	if (x->state != y->state)
+		return x->state < y->state ? -1 : 1;
+	return x->stack < y->stack ? -1 : x->stack > y->stack;
+}
+
+/* Closes work[] and returns the number of the set it makes. */
+static uint32_t set_close(struct gmatch *m)
+{
+	const struct grammar *g = m->g;
+	bool may_end = false;
+	uint32_t kept = 0, h = 0, total;
+
+	for (uint32_t i = 0; i < m->n_work && !m->fail; i++) {
+		struct config c = m->work[i];
+
+		if (g->states[c.state].is_end) {
+			if (!c.stack)
+				may_end = true;
+			else
+				work_add(m, m->frames[c.stack].ret, m->frames[c.stack].below);
+		}
+		for (uint32_t e = g->states[c.state].edges; e != GEDGE_NONE; e = g->edges[e].next) {
+			const struct gedge *x = &g->edges[e];
+
+			if (x->kind == GEDGE_EPS) {
+				work_add(m, x->to, c.stack);
+			} else if (x->kind == GEDGE_CALL) {
+				uint32_t stack = c.stack;
+
+				/* Deeper text than MAX_STACK calls is not allowed, so it is never begun. */
+				if (!g->states[x->to].only_end) {
+					if (m->frames[stack].depth >= MAX_STACK)
+						continue;
+					stack = frame_push(m, x->to, stack);
+				}
+				if (m->fail)
+					break;
+				work_add(m, g->rule_start[x->rule], stack);
+			}
+		}
+	}
+	if (m->fail)
+		return SET_DEAD;
+	total = m->n_work;
+	for (uint32_t i = 0; i < total; i++) {
+		bool reads = false;
+
+		for (uint32_t e = g->states[m->work[i].state].edges; e != GEDGE_NONE; e = g->edges[e].next)
+			reads |= g->edges[e].kind == GEDGE_BYTES;
+		if (reads)
+			m->work[kept++] = m->work[i];
+	}
+	if (!kept && !may_end)
+		return SET_DEAD;
+	if (kept > MAX_CONFIGS) {
+		m->fail = -E2BIG;
+		return SET_DEAD;
+	}
+	qsort(m->work, kept, sizeof(*m->work), config_cmp);
+	h = may_end;
+	for (uint32_t i = 0; i < kept; i++)
+		h = mix(h ^ m->work[i].state, m->work[i].stack);
+	h &= m->set_buckets - 1;
+	for (uint32_t s = m->set_hash[h]; s; s = m->sets[s].chain)
+		if (m->sets[s].count == kept && m->sets[s].may_end == may_end &&
+		    (!kept || !memcmp(&m->configs[m->sets[s].first], m->work, kept * sizeof(*m->work))))
+			return s;
+	while (m->n_configs + kept > m->cap_configs) {
+		struct config *p = grow(m, m->configs, &m->cap_configs, sizeof(*p));
+
+		if (!p)
+			return SET_DEAD;
+		m->configs = p;
+	}
+	if (m->n_sets == m->cap_sets) {
+		struct set *p = grow(m, m->sets, &m->cap_sets, sizeof(*p));
+
+		if (!p)
+			return SET_DEAD;
+		m->sets = p;
+	}
+	if (kept)
+		memcpy(&m->configs[m->n_configs], m->work, kept * sizeof(*m->work));
+	m->sets[m->n_sets] = (struct set){ .first = m->n_configs, .count = kept, .may_end = may_end,
+					   .chain = m->set_hash[h] };
+	m->n_configs += kept;
+	m->set_hash[h] = m->n_sets;
+	return m->n_sets++;
+}
+
+static uint32_t set_step(struct gmatch *m, uint32_t s, uint8_t byte)
+{
+	const struct grammar *g = m->g;
+	uint32_t to;
+
+	if (s == SET_DEAD || m->fail)
+		return SET_DEAD;
+	if (!m->sets[s].next) {
+		m->sets[s].next = malloc(256 * sizeof(uint32_t));
+		if (!m->sets[s].next) {
+			m->fail = -ENOMEM;
+			return SET_DEAD;
+		}
+		memset(m->sets[s].next, 0xff, 256 * sizeof(uint32_t));
+	}
+	to = m->sets[s].next[byte];
+	if (to != SET_UNKNOWN)
+		return to;
+	work_begin(m);
+	for (uint32_t i = 0; i < m->sets[s].count; i++) {
+		struct config c = m->configs[m->sets[s].first + i];
+
+		for (uint32_t e = g->states[c.state].edges; e != GEDGE_NONE; e = g->edges[e].next)
+			if (g->edges[e].kind == GEDGE_BYTES && byte >= g->edges[e].lo && byte <= g->edges[e].hi)
+				work_add(m, g->edges[e].to, c.stack);
+	}
+	to = m->n_work ? set_close(m) : SET_DEAD;
+	if (m->fail)
+		return SET_DEAD;
+	m->sets[s].next[byte] = to;
+	return to;
+}
+
+/* -- life --------------------------------------------------------------------- */
+
+static void forget(struct gmatch *m)
+{
+	for (uint32_t i = 0; i < m->n_sets; i++) {
+		free(m->sets[i].next);
+		free(m->sets[i].mask);
+	}
+	memset(m->frame_hash, 0, m->frame_buckets * sizeof(*m->frame_hash));
+	memset(m->set_hash, 0, m->set_buckets * sizeof(*m->set_hash));
+	m->frames[0] = (struct frame){ 0 };
+	m->sets[0] = (struct set){ 0 };
+	m->n_frames = 1;
+	m->n_sets = 1;
+	m->n_configs = 0;
+	m->mask_bytes = 0;
+}
+
+void gmatch_free(struct gmatch *m)
+{
+	if (!m)
+		return;
+	for (uint32_t i = 0; i < m->n_sets; i++) {
+		free(m->sets[i].next);
+		free(m->sets[i].mask);
+	}
+	grammar_unref(m->g);
+	free(m->frames);
+	free(m->frame_hash);
+	free(m->configs);
+	free(m->sets);
+	free(m->set_hash);
+	free(m->work);
+	free(m->seen);
+	free(m->slots);
+	free(m->depth_sets);
+	free(m);
+}
+
+void gmatch_restart(struct gmatch *m)
+{
+	m->fail = 0;
+	work_begin(m);
+	work_add(m, m->g->root, 0);
+	m->cur = set_close(m);
+}
+
+int gmatch_create(struct grammar *g, const struct gvocab *v, struct gmatch **ret)
+{
+	struct gmatch *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
+	m->g = grammar_ref(g);
+	m->v = v;
+	m->frame_buckets = 8192;
+	m->set_buckets = 8192;
+	m->frame_hash = calloc(m->frame_buckets, sizeof(*m->frame_hash));
+	m->set_hash = calloc(m->set_buckets, sizeof(*m->set_hash));
+	m->frames = grow(m, NULL, &m->cap_frames, sizeof(*m->frames));
+	m->sets = grow(m, NULL, &m->cap_sets, sizeof(*m->sets));
+	m->work = malloc(MAX_CONFIGS * 2 * sizeof(*m->work));
+	m->seen = calloc(SEEN_SLOTS, sizeof(*m->seen));
+	m->slots = malloc(MAX_CONFIGS * 2 * sizeof(*m->slots));
+	m->depth_sets = malloc(4097 * sizeof(*m->depth_sets));
+	if (!m->frame_hash || !m->set_hash || !m->frames || !m->sets || !m->work || !m->seen || !m->slots || !m->depth_sets) {
+		gmatch_free(m);
+		return -ENOMEM;
+	}
+	forget(m);
+	gmatch_restart(m);
+	if (m->fail) {
+		int rc = m->fail;
+
+		gmatch_free(m);
+		return rc;
+	}
+	*ret = m;
+	return 0;
+}
+
+/*
+ * Between two tokens nothing but cur is in use, so this is where what was made
+ * may be dropped: the current set is carried over by its configurations.
+ */
+static void trim(struct gmatch *m)
+{
+	struct set *s = &m->sets[m->cur];
+	struct config *keep;
+	uint32_t *rets, *lens, count = s->count, at = 0, total = 0;
+
+	if (m->n_sets < MAX_SETS && m->n_frames < MAX_FRAMES)
+		return;
+	for (uint32_t i = 0; i < count; i++)
+		total += m->frames[m->configs[s->first + i].stack].depth;
+	keep = malloc((count ? count : 1) * sizeof(*keep));
+	rets = malloc((total ? total : 1) * sizeof(*rets));
+	lens = malloc((count ? count : 1) * sizeof(*lens));
+	if (!keep || !rets || !lens) {
+		m->fail = -ENOMEM;
+		goto out;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		keep[i] = m->configs[s->first + i];
+		lens[i] = m->frames[keep[i].stack].depth;
+		for (uint32_t f = keep[i].stack; f; f = m->frames[f].below)
+			rets[at++] = m->frames[f].ret;
+	}
+	bool may_end = s->may_end;
+
+	forget(m);
+	work_begin(m);
+	at = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t stack = 0;
+
+		for (uint32_t k = lens[i]; k-- > 0;)
+			stack = frame_push(m, rets[at + k], stack);
+		at += lens[i];
+		work_add(m, keep[i].state, stack);
+	}
+	m->cur = set_close(m);
+	/* Kept configurations only read; that the text may end was known beside them. */
+	if (may_end && m->cur == SET_DEAD) {
+		m->sets[m->n_sets] = (struct set){ .may_end = true };
+		m->cur = m->n_sets++;
+	} else if (may_end) {
+		m->sets[m->cur].may_end = true;
+	}
+out:
+	free(keep);
+	free(rets);
+	free(lens);
+}
+
+/* -- the calls ---------------------------------------------------------------- */
+
+int gmatch_status(const struct gmatch *m)
+{
+	return m->fail;
+}
+
+const uint32_t *gmatch_mask(struct gmatch *m)
+{
+	const struct gvocab *v = m->v;
+	uint32_t *mask;
+	uint32_t i = 0;
+
+	if (m->fail)
+		return NULL;
+	if (m->sets[m->cur].mask)
+		return m->sets[m->cur].mask;
+	trim(m);
+	if (m->mask_bytes >= MAX_MASKS) {
+		for (uint32_t s = 0; s < m->n_sets; s++) {
+			free(m->sets[s].mask);
+			m->sets[s].mask = NULL;
+		}
+		m->mask_bytes = 0;
+	}
+	mask = calloc(v->words ? v->words : 1, sizeof(*mask));
+	if (!mask) {
+		m->fail = -ENOMEM;
+		return NULL;
+	}
+	m->depth_sets[0] = m->cur;
+	while (i < v->n_nodes) {
+		const struct gvocab_node *n = &v->nodes[i];
+		uint32_t from = m->depth_sets[n->depth];
+		uint32_t *next = m->sets[from].next;
+		uint32_t to = next ? next[n->byte] : SET_UNKNOWN;
+
+		if (to == SET_UNKNOWN)
+			to = set_step(m, from, n->byte);
+		if (to == SET_DEAD) {
+			i = n->skip;
+			continue;
+		}
+		for (uint32_t k = n->first; k < n->first + n->count; k++)
+			mask[v->ids[k] >> 5] |= 1u << (v->ids[k] & 31);
+		m->depth_sets[n->depth + 1] = to;
+		i++;
+	}
+	if (m->fail) {
+		free(mask);
+		return NULL;
+	}
+	if (m->sets[m->cur].may_end)
+		for (size_t k = 0; k < v->n_eog; k++)
+			mask[v->eog[k] >> 5] |= 1u << (v->eog[k] & 31);
+	m->sets[m->cur].mask = mask;
+	m->mask_bytes += v->words * sizeof(*mask);
+	return mask;
+}
+
+int gmatch_accept_bytes(struct gmatch *m, const char *s, size_t len)
+{
+	uint32_t at = m->cur;
+
+	if (m->fail)
+		return m->fail;
+	for (size_t i = 0; i < len; i++) {
+		at = set_step(m, at, (uint8_t)s[i]);
+		if (at == SET_DEAD)
+			return m->fail ? m->fail : -EINVAL;
+	}
+	m->cur = at;
+	return 0;
+}
+
+int gmatch_accept(struct gmatch *m, uint32_t token)
+{
+	const struct gvocab *v = m->v;
+
+	if (token >= v->n_tokens)
+		return -EINVAL;
+	for (size_t i = 0; i < v->n_eog; i++)
+		if (v->eog[i] == token)
+			return m->sets[m->cur].may_end ? 0 : -EINVAL;
+	if (v->tok_start[token] == v->tok_start[token + 1])
+		return -EINVAL;
+	return gmatch_accept_bytes(m, v->tok_bytes + v->tok_start[token],
+				   v->tok_start[token + 1] - v->tok_start[token]);
+}
+
+bool gmatch_may_end(struct gmatch *m)
+{
+	return !m->fail && m->sets[m->cur].may_end;
+}
+
+bool gmatch_must_end(struct gmatch *m)
+{
+	return gmatch_may_end(m) && m->sets[m->cur].count == 0;
+}
+
+size_t gmatch_forced(struct gmatch *m, char *out, size_t cap)
+{
+	const struct grammar *g = m->g;
+	uint32_t at = m->cur;
+	size_t n = 0;
+
+	while (n < cap && !m->fail && !m->sets[at].may_end) {
+		const struct set *s = &m->sets[at];
+		int byte = -1;
+
+		for (uint32_t i = 0; i < s->count; i++) {
+			uint32_t e = g->states[m->configs[s->first + i].state].edges;
+
+			for (; e != GEDGE_NONE; e = g->edges[e].next) {
+				if (g->edges[e].kind != GEDGE_BYTES)
+					continue;
+				if (g->edges[e].lo != g->edges[e].hi || (byte >= 0 && byte != g->edges[e].lo))
+					return n;
+				byte = g->edges[e].lo;
+			}
+		}
+		if (byte < 0)
+			return n;
+		at = set_step(m, at, (uint8_t)byte);
+		if (at == SET_DEAD)
+			return n;
+		out[n++] = (char)byte;
+	}
+	return n;
+}

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+#include "unit.h"
+#include "grammar/schema.h"
+#include "grammar_util.h"
+
+static void check(const char *schema, const char *const *yes, const char *const *no)
+{
+	struct hearth_err err = { 0 };
+	json_t *s = json_loads(schema, JSON_DECODE_ANY, NULL);
+	struct grammar *g = NULL;
+
+	assert_non_null(s);
+	if (grammar_from_schema(s, &g, &err))
+		fail_msg("%s: %s", schema, err.text);
+	for (; *yes; yes++)
+		if (gu_admits(g, *yes) != 1)
+			fail_msg("%s should admit %s", schema, *yes);
+	for (; *no; no++)
+		if (gu_admits(g, *no) != 0)
+			fail_msg("%s should not admit %s", schema, *no);
+	grammar_unref(g);
+	json_decref(s);
+}
+#define LIST(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+static void scalars(void **state)
+{
+	check("{\"type\":\"string\"}", LIST("\"\"", "\"a b\"", "\"\\n\\u00e9\"", "\"\xc3\xa9\""),
+	      LIST("a", "\"", "\"\\u0000\"", "\"\\ud800\"", "\"\n\"", "\"\\x\""));
+	check("{\"type\":\"string\",\"minLength\":2,\"maxLength\":3}", LIST("\"ab\"", "\"a\\n\xf0\x9f\x98\x80\""),
+	      LIST("\"a\"", "\"abcd\"", "\"\xf0\x9f\x98\x80\""));
+	check("{\"type\":\"boolean\"}", LIST("true", "false"), LIST("null", "True", "1"));
+	check("{\"type\":[\"integer\",\"null\"]}", LIST("0", "-12", "null"), LIST("01", "1.5", "-", "+1"));
+	check("{\"type\":\"number\"}", LIST("0", "-1.5", "2e10", "1.25E-3"), LIST(".5", "1.", "01", "1e999"));
+	check("{\"enum\":[\"on\",\"off\",3,null]}", LIST("\"on\"", "3", "null"), LIST("\"o\"", "on", "4"));
+	check("{\"const\":{\"a\":[1]}}", LIST("{\"a\": [1]}"), LIST("{}"));
+	check("true", LIST("{\"a\": [1, {}, null]}", "\"x\"", "[]"), LIST("{a:1}", "[1,]"));
+}
+
+static void integer_ranges(void **state)
+{
+	char schema[128], text[32];
+	static const int bounds[][2] = { { 0, 100 }, { -7, 13 }, { 9, 10 }, { 99, 1001 }, { -120, -15 }, { 5, 5 }, { 0, 0 }, { -1, 0 } };
+
+	for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
+		struct grammar *g = NULL;
+		json_t *s;
+
+		snprintf(schema, sizeof(schema), "{\"type\":\"integer\",\"minimum\":%d,\"maximum\":%d}", bounds[i][0], bounds[i][1]);
+		s = json_loads(schema, 0, NULL);
+		assert_int_equal(grammar_from_schema(s, &g, NULL), 0);
+		for (int v = -1300; v <= 1300; v++) {
+			snprintf(text, sizeof(text), "%d", v);
+			if (gu_admits(g, text) != (v >= bounds[i][0] && v <= bounds[i][1]))
+				fail_msg("%s and %d", schema, v);
+		}
+		grammar_unref(g);
+		json_decref(s);
+	}
+	check("{\"type\":\"integer\",\"exclusiveMinimum\":3,\"exclusiveMaximum\":6}", LIST("4", "5"), LIST("3", "6"));
+	check("{\"type\":\"integer\",\"minimum\":0,\"maximum\":100,\"multipleOf\":5}", LIST("0", "5", "100"), LIST("1", "105", "00"));
+	check("{\"type\":\"integer\",\"minimum\":1000000}", LIST("1000000", "999999999999999"), LIST("999999", "-1"));
+}
+
+static void number_ranges_hold(void **state)
+{
+	static const struct { const char *lo, *hi; int lo_open, hi_open; } b[] = {
+		{ "0", "1", 0, 0 }, { "0", "1", 1, 1 }, { "16", "28.5", 0, 0 }, { "-3.25", "2.75", 0, 0 },
+		{ "0.1", "0.9", 0, 0 }, { "-10", "-2", 1, 1 }, { "-0.5", "0", 0, 1 }, { "1.5", "1.5", 0, 0 }, { "99.9", "100.1", 1, 1 },
+	};
+	char schema[200], text[256];
+	uint64_t seed = 99;
+
+	for (size_t i = 0; i < sizeof(b) / sizeof(b[0]); i++) {
+		struct hearth_err err = { 0 };
+		struct grammar *g = NULL;
+		struct gmatch *m;
+		double lo = atof(b[i].lo), hi = atof(b[i].hi);
+		json_t *s;
+
+		snprintf(schema, sizeof(schema), "{\"type\":\"number\",\"%s\":%s,\"%s\":%s}",
+			 b[i].lo_open ? "exclusiveMinimum" : "minimum", b[i].lo, b[i].hi_open ? "exclusiveMaximum" : "maximum", b[i].hi);
+		s = json_loads(schema, 0, NULL);
+		if (grammar_from_schema(s, &g, &err))
+			fail_msg("%s: %s", schema, err.text);
+		assert_int_equal(gmatch_create(g, gu_vocab(), &m), 0);
+		for (int k = 0; k < 3000; k++) {
+			double v;
+
+			assert_true(gu_walk(m, &seed, text, sizeof(text)) > 0);
+			v = atof(text);
+			if (v < lo || v > hi || (b[i].lo_open && v == lo) || (b[i].hi_open && v == hi))
+				fail_msg("%s gave %s", schema, text);
+		}
+		gmatch_free(m);
+		grammar_unref(g);
+		json_decref(s);
+	}
+	check("{\"type\":\"number\",\"minimum\":16,\"maximum\":28.5}", LIST("16", "21.5", "28.50", "28"), LIST("15.9", "28.6", "29"));
+	check("{\"type\":\"number\",\"minimum\":0,\"maximum\":1,\"multipleOf\":0.1}", LIST("0.3", "1.0"), LIST("0.35", "1.1"));
+}
+
+static void objects(void **state)
+{
+	check("{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"},\"b\":{\"type\":\"boolean\"},\"c\":{\"type\":\"null\"}},\"required\":[\"b\"],\"additionalProperties\":false}",
+	      LIST("{\"b\": true}", "{\"a\":1,\"b\":false}", "{\"b\": true, \"c\": null}", "{\"a\": 1, \"b\": true, \"c\": null}"),
+	      LIST("{}", "{\"a\": 1}", "{\"b\": true,}", "{\"b\": true, \"b\": true}", "{\"b\": true, \"d\": 1}", "{,\"b\":true}"));
+	check("{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"},\"ab\":{}},\"additionalProperties\":{\"type\":\"string\"}}",
+	      LIST("{}", "{\"a\": 1}", "{\"x\": \"y\"}", "{\"a\": 1, \"ac\": \"y\", \"\": \"z\"}", "{\"abc\": \"\"}"),
+	      LIST("{\"a\": \"y\"}", "{\"x\": 1}", "{\"a\": 1, \"a\": \"s\"}", "{\"x\": \"y\", \"a\": 1}", "{\"\\u0061\": \"s\"}"));
+	check("{\"type\":\"object\"}", LIST("{}", "{\"k\": {\"l\": []}}"), LIST("[]", "{\"k\"}"));
+	check("{\"properties\":{\"caf\xc3\xa9\":{\"type\":\"integer\"}},\"required\":[\"caf\xc3\xa9\"]}",
+	      LIST("{\"caf\xc3\xa9\": 1}"), LIST("{}", "{\"cafe\": 1}"));
+}
+
+static void arrays(void **state)
+{
+	check("{\"type\":\"array\",\"items\":{\"type\":\"integer\"},\"minItems\":1,\"maxItems\":3}",
+	      LIST("[1]", "[1, 2,3]"), LIST("[]", "[1,2,3,4]", "[1,]", "[true]"));
+	check("{\"type\":\"array\",\"items\":{\"type\":\"integer\"}}", LIST("[]", "[1,2,3,4,5,6]"), LIST("[,]"));
+	check("{\"type\":\"array\",\"prefixItems\":[{\"const\":1},{\"const\":2}],\"items\":false,\"minItems\":1}",
+	      LIST("[1]", "[1, 2]"), LIST("[]", "[1, 2, 3]", "[2]"));
+	check("{\"type\":\"array\",\"prefixItems\":[{\"const\":1}],\"items\":{\"type\":\"null\"},\"maxItems\":3}",
+	      LIST("[]", "[1]", "[1, null, null]"), LIST("[null]", "[1, null, null, null]"));
+	check("{\"type\":\"array\",\"items\":{\"type\":\"null\"},\"maxItems\":0}", LIST("[]"), LIST("[null]"));
+}
+
+static void patterns_and_formats(void **state)
+{
+	check("{\"type\":\"string\",\"pattern\":\"^[a-z]{2}\\\\d+$\"}", LIST("\"ab1\"", "\"zz123\""), LIST("\"a1\"", "\"ab\"", "\"ab1x\""));
+	check("{\"type\":\"string\",\"pattern\":\"b+\"}", LIST("\"b\"", "\"xxbby\\n\""), LIST("\"\"", "\"xyz\""));
+	check("{\"type\":\"string\",\"pattern\":\"^(a|b\\\\\\\\)\\\"?$\"}", LIST("\"a\"", "\"b\\\\\"", "\"a\\\"\""), LIST("\"b\"", "\"a\"\""));
+	check("{\"type\":\"string\",\"pattern\":\"^[^a-y\\\\s]$\"}", LIST("\"z\"", "\"\\\"\"", "\"\xc3\xa9\""), LIST("\"a\"", "\" \"", "\"\xc2\xa0\""));
+	check("{\"type\":\"string\",\"format\":\"date\"}", LIST("\"2026-11-29\""), LIST("\"2026-13-01\"", "\"2026-02-30\"", "\"26-01-01\""));
+	check("{\"type\":\"string\",\"format\":\"time\"}", LIST("\"23:59:59Z\"", "\"00:00:00+02:00\""), LIST("\"24:00:00Z\"", "\"1:00:00Z\""));
+	check("{\"type\":\"string\",\"format\":\"ipv4\"}", LIST("\"10.0.255.1\""), LIST("\"256.1.1.1\"", "\"1.1.1\"", "\"01.1.1.1\""));
+}
+
+static void references_and_choices(void **state)
+{
+	check("{\"$defs\":{\"n\":{\"type\":\"object\",\"properties\":{\"v\":{\"type\":\"integer\"},\"next\":{\"anyOf\":[{\"$ref\":\"#/$defs/n\"},{\"type\":\"null\"}]}},\"required\":[\"v\",\"next\"]}},\"$ref\":\"#/$defs/n\"}",
+	      LIST("{\"v\": 1, \"next\": null}", "{\"v\": 1, \"next\": {\"v\": 2, \"next\": null}}"), LIST("{\"v\": 1}", "{\"v\": 1, \"next\": 3}"));
+	check("{\"oneOf\":[{\"type\":\"string\"},{\"type\":\"integer\"}]}", LIST("\"a\"", "1"), LIST("null"));
+	check("{\"oneOf\":[{\"type\":\"object\",\"properties\":{\"t\":{\"const\":\"a\"},\"x\":{\"type\":\"integer\"}},\"required\":[\"t\",\"x\"]},{\"type\":\"object\",\"properties\":{\"t\":{\"const\":\"b\"}},\"required\":[\"t\"]}]}",
+	      LIST("{\"t\": \"a\", \"x\": 1}", "{\"t\": \"b\"}"), LIST("{\"t\": \"a\"}", "{\"t\": \"c\"}"));
+	check("{\"allOf\":[{\"type\":\"null\"}]}", LIST("null"), LIST("1"));
+}
+
+static void what_cannot_be_enforced_is_refused_by_name(void **state)
+{
+	static const struct { const char *schema; int rc; const char *why; } bad[] = {
+		{ "{\"type\":\"string\",\"not\":{}}", -EOPNOTSUPP, "\"not\"" },
+		{ "{\"if\":{},\"then\":{}}", -EOPNOTSUPP, "\"if\"" },
+		{ "{\"type\":\"object\",\"patternProperties\":{}}", -EOPNOTSUPP, "\"patternProperties\"" },
+		{ "{\"type\":\"object\",\"propertyNames\":{}}", -EOPNOTSUPP, "\"propertyNames\"" },
+		{ "{\"type\":\"object\",\"minProperties\":1}", -EOPNOTSUPP, "\"minProperties\"" },
+		{ "{\"type\":\"object\",\"dependentRequired\":{}}", -EOPNOTSUPP, "\"dependentRequired\"" },
+		{ "{\"type\":\"object\",\"unevaluatedProperties\":false}", -EOPNOTSUPP, "\"unevaluatedProperties\"" },
+		{ "{\"type\":\"array\",\"uniqueItems\":true}", -EOPNOTSUPP, "\"uniqueItems\"" },
+		{ "{\"type\":\"array\",\"contains\":{}}", -EOPNOTSUPP, "\"contains\"" },
+		{ "{\"type\":\"array\",\"items\":[{}]}", -EOPNOTSUPP, "prefixItems" },
+		{ "{\"type\":\"string\",\"format\":\"hostname\"}", -EOPNOTSUPP, "hostname" },
+		{ "{\"type\":\"string\",\"pattern\":\"(?=a)\"}", -EOPNOTSUPP, "look-around" },
+		{ "{\"type\":\"string\",\"pattern\":\"(a)\\\\1\"}", -EOPNOTSUPP, "escape" },
+		{ "{\"type\":\"string\",\"pattern\":\"a^b\"}", -EOPNOTSUPP, "ends of the whole pattern" },
+		{ "{\"type\":\"string\",\"pattern\":\"^a|b$\"}", -EOPNOTSUPP, "group the alternatives" },
+		{ "{\"type\":\"string\",\"pattern\":\"a\",\"maxLength\":3}", -EOPNOTSUPP, "together" },
+		{ "{\"oneOf\":[{\"type\":\"string\"},{\"type\":\"string\"}]}", -EOPNOTSUPP, "oneOf" },
+		{ "{\"oneOf\":[{\"type\":\"integer\"},{\"type\":\"number\"}]}", -EOPNOTSUPP, "oneOf" },
+		{ "{\"allOf\":[{},{}]}", -EOPNOTSUPP, "allOf" },
+		{ "{\"type\":\"integer\",\"multipleOf\":7}", -EOPNOTSUPP, "multipleOf" },
+		{ "{\"type\":\"object\",\"required\":[\"x\"]}", -EOPNOTSUPP, "\"x\"" },
+		{ "{\"properties\":{\"a\":{\"properties\":{\"b\":{\"not\":{}}}}}}", -EOPNOTSUPP, "#/properties/a/properties/b" },
+		{ "{\"type\":\"text\"}", -EINVAL, "not a JSON type" },
+		{ "{\"type\":5}", -EINVAL, "\"type\"" },
+		{ "{\"$ref\":\"#/x\"}", -EINVAL, "leads nowhere" },
+		{ "{\"$ref\":\"http://x/y\"}", -EINVAL, "leads nowhere" },
+		{ "{\"$ref\":\"#\"}", -EINVAL, "" },
+		{ "{\"type\":\"integer\",\"minimum\":5,\"maximum\":4}", -EINVAL, "no number" },
+		{ "{\"type\":\"string\",\"minLength\":5,\"maxLength\":4}", -EINVAL, "minLength" },
+		{ "{\"enum\":[]}", -EINVAL, "enum" },
+		{ "{\"anyOf\":[]}", -EINVAL, "anyOf" },
+		{ "{\"type\":\"string\",\"maxLength\":-1}", -EINVAL, "maxLength" },
+		{ "{\"type\":\"string\",\"maxLength\":1000000}", -EOPNOTSUPP, "maxLength" },
+		{ "{\"type\":\"string\",\"nullable\":true}", -EOPNOTSUPP, "nullable" },
+		{ "[]", -EINVAL, "object or a boolean" },
+		{ "false", -EOPNOTSUPP, "admits nothing" },
+		{ "{\"properties\":{\"a\":{\"$ref\":\"#\"}},\"required\":[\"a\"]}", -EINVAL, "never end" },
+	};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		json_t *s = json_loads(bad[i].schema, JSON_DECODE_ANY, NULL);
+		struct grammar *g = (void *)0x1;
+		struct hearth_err err = { 0 };
+		int rc = grammar_from_schema(s, &g, &err);
+
+		if (rc != bad[i].rc || g != (void *)0x1 || !strstr(err.text, bad[i].why))
+			fail_msg("%s: %d, \"%s\"", bad[i].schema, rc, err.text);
+		json_decref(s);
+	}
+}
+
+static void random_walks_always_parse(void **state)
+{
+	static const char *const schemas[] = {
+		"true",
+		"{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\",\"maxLength\":20},\"n\":{\"type\":\"number\"},\"l\":{\"type\":\"array\",\"items\":{\"enum\":[\"a\",1,null]}}},\"required\":[\"n\"],\"additionalProperties\":true}",
+		"{\"type\":\"string\",\"pattern\":\"[\\\\s\\\\S]\"}",
+		"{\"type\":\"string\"}",
+	};
+	uint64_t seed = 5;
+	char text[1 << 16];
+
+	for (size_t i = 0; i < sizeof(schemas) / sizeof(schemas[0]); i++) {
+		json_t *s = json_loads(schemas[i], JSON_DECODE_ANY, NULL), *v;
+		struct grammar *g;
+		struct gmatch *m;
+		json_error_t je;
+		int done = 0;
+
+		assert_int_equal(grammar_from_schema(s, &g, NULL), 0);
+		assert_int_equal(gmatch_create(g, gu_vocab(), &m), 0);
+		for (int k = 0; k < 400; k++) {
+			if (gu_walk(m, &seed, text, sizeof(text)) < 0)
+				continue;
+			done++;
+			v = json_loads(text, JSON_DECODE_ANY, &je);
+			if (!v)
+				fail_msg("%s gave %s: %s", schemas[i], text, je.text);
+			json_decref(v);
+		}
+		assert_true(done > 300);
+		gmatch_free(m);
+		grammar_unref(g);
+		json_decref(s);
+	}
+}
+
+static void tools_become_calls(void **state)
+{
+	const char *tools = "[{\"type\":\"function\",\"function\":{\"name\":\"HassTurnOn\",\"parameters\":{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"}},\"required\":[\"name\"]}}},"
+			    "{\"type\":\"function\",\"function\":{\"name\":\"GetDateTime\",\"parameters\":{\"type\":\"object\",\"properties\":{}}}},"
+			    "{\"type\":\"function\",\"function\":{\"name\":\"Ping\"}}]";
+	json_t *t = json_loads(tools, 0, NULL);
+	struct hearth_err err = { 0 };
+	struct grammar *g;
+
+	assert_int_equal(grammar_from_tools(t, NULL, true, false, &g, &err), 0);
+	assert_int_equal(gu_admits(g, "<tool_call>\n{\"name\": \"HassTurnOn\", \"arguments\": {\"name\": \"lamp\"}}\n</tool_call>"), 1);
+	assert_int_equal(gu_admits(g, "<tool_call>\n{\"name\": \"Ping\", \"arguments\": {}}\n</tool_call>\n<tool_call>\n{\"name\": \"Ping\", \"arguments\": {}}\n</tool_call>"), 1);
+	assert_int_equal(gu_admits(g, "<tool_call>\n{\"name\": \"HassTurnOn\", \"arguments\": {}}\n</tool_call>"), 0);
+	assert_int_equal(gu_admits(g, "<tool_call>\n{\"name\": \"HassTurnOff\", \"arguments\": {}}\n</tool_call>"), 0);
+	grammar_unref(g);
+	assert_int_equal(grammar_from_tools(t, "Ping", false, true, &g, &err), 0);
+	assert_int_equal(gu_admits(g, "\n{\"name\": \"Ping\", \"arguments\": {}}\n</tool_call>"), 1);
+	assert_int_equal(gu_admits(g, "\n{\"name\": \"GetDateTime\", \"arguments\": {}}\n</tool_call>"), 0);
+	grammar_unref(g);
+	assert_int_equal(grammar_from_tools(t, "Nope", false, true, &g, &err), -ENOENT);
+	assert_non_null(strstr(err.text, "Nope"));
+	json_decref(t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(scalars),
+		cmocka_unit_test(integer_ranges),
+		cmocka_unit_test(number_ranges_hold),
+		cmocka_unit_test(objects),
+		cmocka_unit_test(arrays),
+		cmocka_unit_test(patterns_and_formats),
+		cmocka_unit_test(references_and_choices),
+		cmocka_unit_test(what_cannot_be_enforced_is_refused_by_name),
+		cmocka_unit_test(random_walks_always_parse),
+		cmocka_unit_test(tools_become_calls),
+	};
+	return UNIT_RUN(tests);
+}
