@@ -19,3 +19,16 @@ PKGS += \
 	sphinxbase \
 	# EOL
 LIBS += -lflite_usenglish -lflite_cmulex -lflite
+RT_SRCS += \
+	runtime/voice/chunker.c \
+	runtime/voice/number.c \
+	runtime/voice/plain.c \
+	runtime/voice/speak.c \
+	# EOL
+TESTS += \
+	test_chunker \
+	test_speak \
+	# EOL
+FUZZERS += \
+	fuzz_chunker \
+	# EOL
