@@ -15,8 +15,8 @@
 #include "grammar/compile.h"
 #include "grammar/vocab.h"
 
-#define MAX_CONFIGS  8192                /* in one set: an ambiguous grammar ends here */
-#define MAX_STACK    512                 /* nested calls: deeper text is not allowed */
+#define MAX_CONFIGS  1024                /* in one set: an ambiguous grammar ends here */
+#define MAX_STACK    256                 /* nested calls: deeper text is not allowed */
 #define MAX_SETS     16384               /* then everything made so far is dropped */
 #define MAX_MASKS    (16u << 20)         /* bytes of cached masks, likewise */
 #define MAX_FRAMES   (1u << 20)

@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	if (gmatch_create(g, gu_vocab(), &m) == 0) {
-		int n = gu_walk(m, &seed, text, sizeof(text));
+		int n = gu_walk(m, &seed, 200, text, sizeof(text));
 
 		/* What the mask led to must be what the grammar admits. */
 		if (n >= 0) {

@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (grammar_from_schema(s, &g, NULL) == 0) {
 		if (gmatch_create(g, gu_vocab(), &m) == 0) {
-			if (gu_walk(m, &seed, text, sizeof(text)) >= 0) {
+			if (gu_walk(m, &seed, 200, text, sizeof(text)) >= 0) {
 				v = json_loads(text, JSON_DECODE_ANY, NULL);
 				if (!v)
 					__builtin_trap();

@@ -55,14 +55,15 @@ static inline int gu_admits(struct grammar *g, const char *text)
 
 /*
  * Takes allowed tokens at random until the grammar may end, by the mask alone.
- * Leans to the end as the text grows. Returns the length, or -1.
+ * Leans to the end as the text grows. Returns the length, or -1 (also when
+ * @steps tokens did not reach an end).
  */
-static inline int gu_walk(struct gmatch *m, uint64_t *seed, char *out, size_t cap)
+static inline int gu_walk(struct gmatch *m, uint64_t *seed, int steps, char *out, size_t cap)
 {
 	size_t n = 0;
 
 	gmatch_restart(m);
-	for (int step = 0; step < 4000; step++) {
+	for (int step = 0; step < steps; step++) {
 		const uint32_t *mask = gmatch_mask(m);
 		uint32_t pick[301], k = 0, id;
 		size_t len;

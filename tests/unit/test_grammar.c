@@ -214,7 +214,7 @@ static void nesting_is_bounded_not_endless(void **state)
 	assert_int_equal(gmatch_create(g, gu_vocab(), &m), 0);
 	while (depth < 5000 && gmatch_accept(m, '(') == 0)
 		depth++;
-	assert_in_range(depth, 500, 600);
+	assert_in_range(depth, 250, 300);
 	assert_int_equal(gmatch_status(m), 0);
 	for (int i = 0; i < depth; i++)
 		assert_int_equal(gmatch_accept(m, ')'), 0);

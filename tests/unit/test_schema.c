@@ -87,7 +87,7 @@ static void number_ranges_hold(void **state)
 		for (int k = 0; k < 3000; k++) {
 			double v;
 
-			assert_true(gu_walk(m, &seed, text, sizeof(text)) > 0);
+			assert_true(gu_walk(m, &seed, 4000, text, sizeof(text)) > 0);
 			v = atof(text);
 			if (v < lo || v > hi || (b[i].lo_open && v == lo) || (b[i].hi_open && v == hi))
 				fail_msg("%s gave %s", schema, text);
@@ -221,7 +221,7 @@ static void random_walks_always_parse(void **state)
 		assert_int_equal(grammar_from_schema(s, &g, NULL), 0);
 		assert_int_equal(gmatch_create(g, gu_vocab(), &m), 0);
 		for (int k = 0; k < 400; k++) {
-			if (gu_walk(m, &seed, text, sizeof(text)) < 0)
+			if (gu_walk(m, &seed, 4000, text, sizeof(text)) < 0)
 				continue;
 			done++;
 			v = json_loads(text, JSON_DECODE_ANY, &je);
