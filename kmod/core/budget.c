@@ -587,6 +587,11 @@ void budget_wait_end(struct budget_waiter *w)
 	w->queued = false;
 }
 
+u64 budget_wait_available(const struct budget_waiter *w)
+{
+	return core_min(headroom(w->b), share_of(w->b, pool_free(w->b->pool), w));
+}
+
 int budget_wait_charge(struct budget_waiter *w, bool *ret_over_high, struct budget_refusal *ref)
 {
 	int ret;

@@ -231,6 +231,9 @@ void budget_wait_end(struct budget_waiter *w);  /* legal when not queued */
  */
 int budget_wait_charge(struct budget_waiter *w, bool *ret_over_high, struct budget_refusal *ref);
 
+/* What the waiter could be charged now, counting only those ahead of it. */
+u64 budget_wait_available(const struct budget_waiter *w);
+
 /* -- for tests -------------------------------------------------------------- */
 
 /* Recomputes every sum; 0 when all agree, else a line number of the check. */

@@ -67,6 +67,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#ifdef __GNUC__
+#pragma GCC visibility push(default)
+#endif
 
 /* The same struct as in base/err.h, so that this header stands alone. */
 #ifndef HEARTH_ERR_TEXT
@@ -239,6 +242,7 @@ struct hearth_usage {
 	uint64_t n_refused_max;   /* refused: over its own max */
 	uint64_t n_refused_pool;  /* refused: the pool was full */
 	uint64_t n_refused_min;   /* refused: the rest is guaranteed to others */
+	uint64_t n_refused_queue; /* refused: others waited ahead */
 	uint64_t n_high;          /* times it went over high */
 	uint64_t n_reclaim;       /* times it was asked to give back */
 	uint64_t n_purged;        /* regions of it that were purged */
@@ -463,6 +467,9 @@ struct hearth_region_row {
 /* All regions (device: own ones and named ones). free(). */
 int hearth_regions(struct hearth *h, struct hearth_region_row **ret_rows, size_t *ret_n);
 
+#ifdef __GNUC__
+#pragma GCC visibility pop
+#endif
 #ifdef __cplusplus
 }
 #endif

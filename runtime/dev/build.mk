@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT
+LIBHEARTH_SRCS += \
+	runtime/dev/device.c \
+	runtime/dev/embedded.c \
+	runtime/dev/embedded_event.c \
+	runtime/dev/embedded_region.c \
+	runtime/dev/hearth.c \
+	runtime/dev/text.c \
+	# EOL
