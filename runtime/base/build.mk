@@ -2,6 +2,11 @@
 LIBHEARTH_SRCS += \
 	runtime/base/err.c \
 	# EOL
+RT_SRCS += \
+	runtime/base/yaml.c \
+	# EOL
+PKGS += yaml-0.1
 TESTS += \
 	test_err \
+	test_yaml \
 	# EOL
