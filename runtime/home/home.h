@@ -40,13 +40,16 @@
  *     {"success":true,"date":"2026-11-29","weekday":"Sunday","time":"18:30"}
  *     {"success":false,"error":"no device called \"garage lamp\""}
  *
- * A call that fails changes nothing.
+ * An entry of "changed" has the name, the state, then the attributes that are
+ * new, in the order of the domain. "cancelled":n answers a cancelled timer. A
+ * call that fails changes nothing.
  */
 #ifndef HEARTH_HOME_HOME_H
 #define HEARTH_HOME_HOME_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include <jansson.h>
 
@@ -111,6 +114,9 @@ const char *home_temperature_unit(const struct home *home); /* "celsius" or "fah
  */
 int home_call(struct home *home, const char *tool, const json_t *args,
 	      json_t **ret_result, json_t **ret_changes, struct hearth_err *err);
+
+/* The home's time: its fixed clock, or the local time. */
+void home_now(const struct home *home, struct tm *ret_now);
 
 /* The whole state, [{"name":..., "domain":..., "area":..., "state":{...}}]; new reference. */
 json_t *home_state(const struct home *home);
