@@ -21,6 +21,7 @@ NEEDED=(
 	libsoxr-dev
 	libsphinxbase-dev
 	liburing-dev
+	libxxhash-dev
 	libyaml-dev
 	pkg-config
 	pocketsphinx-en-us

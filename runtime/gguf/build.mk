@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 RT_SRCS += \
+	runtime/gguf/digest.c \
 	runtime/gguf/gguf.c \
 	runtime/gguf/head.c \
+	runtime/gguf/load.c \
+	runtime/gguf/pull.c \
 	runtime/gguf/quant.c \
 	runtime/gguf/window.c \
 	# EOL
@@ -10,8 +13,10 @@ TESTLIB_SRCS += \
 	# EOL
 TESTS += \
 	test_gguf \
+	test_load \
 	test_quant \
 	# EOL
+PKGS += liburing
 
 # The reference conversion rounds after every operation, on every machine.
 CFLAGS_runtime/gguf/quant.c := -ffp-contract=off

@@ -383,6 +383,16 @@ uint64_t gguf_part_data_end(const struct gguf *g, uint32_t part)
 	return part < g->n_parts ? g->part[part].h.data_end : 0;
 }
 
+const struct window *gguf_window(const struct gguf *g, uint32_t part)
+{
+	return &g->part[part].w;
+}
+
+uint64_t gguf_head_bytes(const struct gguf *g, uint32_t part)
+{
+	return g->part[part].h.bytes;
+}
+
 uint64_t gguf_data_bytes(const struct gguf *g)
 {
 	uint64_t n = 0;

@@ -647,6 +647,7 @@ static int parse(struct window *w, struct head *h, struct hearth_err *err)
 		r = take_directory(&c, n_tensors, h);
 	if (r < 0)
 		return r;
+	h->bytes = c.pos;
 	h->data = (c.pos + h->alignment - 1) & ~(h->alignment - 1);
 	h->data_end = c.pos;
 	h->file_size = w->file_size;

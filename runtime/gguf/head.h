@@ -42,6 +42,7 @@ struct head_kv {
 struct head {
 	uint32_t version;
 	uint64_t alignment;
+	uint64_t bytes;          /* of the header itself */
 	uint64_t data;           /* offset of the first tensor byte */
 	uint64_t data_end;       /* end of the last tensor, or data */
 	uint64_t file_size;
@@ -57,6 +58,10 @@ int head_parse(struct window *w, struct head *ret, struct hearth_err *err);
 void head_free(struct head *h);
 
 const struct head_kv *head_find(const struct head *h, const char *key);
+
+/* The opened file of a part, and how many bytes its header has. */
+const struct window *gguf_window(const struct gguf *g, uint32_t part);
+uint64_t gguf_head_bytes(const struct gguf *g, uint32_t part);
 
 /* Text from a file made fit for a sentence: printable, at most 64 bytes and "...". */
 struct quoted {

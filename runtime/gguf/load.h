@@ -32,8 +32,8 @@ enum load_way {
 struct load_opts {
 	enum load_way way;      /* a way that was asked for and fails is an error */
 	uint32_t depth;         /* reads in flight; 0 = default */
-	uint32_t block;         /* bytes a read, multiple of 4096; 0 = default */
-	bool verify;            /* hash a region that was found before trusting it */
+	uint32_t block;         /* bytes a read, whole MiB, at most 64; 0 = default */
+	bool verify;            /* hash a region that was found before trusting it (-EILSEQ) */
 	bool fresh;             /* never reuse a region that is there */
 	const atomic_bool *cancel; /* becomes true: stop, -ECANCELED, nothing kept */
 	/* Called from the loading thread, at most some 50 times a second, and at the end. */
@@ -69,8 +69,14 @@ uint64_t load_region_bytes(const struct gguf *g);
 int load_weights(struct gguf *g, struct hearth_tenant *tenant, struct hearth_pool *pool,
 		 const struct load_opts *opts, struct load **ret, struct hearth_err *err);
 
-/* Unmaps the region (a sealed one may outlive it) and sets the data pointers to NULL. */
+/*
+ * Unmaps the region. It stays in its pool, charged to its tenant's name, for
+ * the next load to find; load_drop() gives its memory and charge back too.
+ * The tensors' data pointers are NULL afterwards, so the gguf must still be
+ * open. NULL is fine.
+ */
 void load_free(struct load *l);
+void load_drop(struct load *l);
 
 enum load_way load_way(const struct load *l);
 const char *load_how(const struct load *l);     /* "io_uring, O_DIRECT", or the other way and why */
