@@ -5,3 +5,7 @@ CORE_SRCS += \
 	kmod/core/extent.c \
 	kmod/core/pressure.c \
 	# EOL
+TESTS += \
+	test_core \
+	# EOL
+CFLAGS_tests/unit/test_core.c := -Itests
