@@ -24,10 +24,12 @@ RT_SRCS += \
 	runtime/voice/number.c \
 	runtime/voice/plain.c \
 	runtime/voice/speak.c \
+	runtime/voice/trace.c \
 	# EOL
 TESTS += \
 	test_chunker \
 	test_speak \
+	test_trace \
 	# EOL
 FUZZERS += \
 	fuzz_chunker \
