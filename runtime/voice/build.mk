@@ -3,22 +3,39 @@ RT_SRCS += \
 	runtime/voice/account.c \
 	runtime/voice/alsa.c \
 	runtime/voice/audio.c \
+	runtime/voice/lexicon.c \
+	runtime/voice/phrasebook.c \
+	runtime/voice/phrases.c \
 	runtime/voice/resample.c \
 	runtime/voice/ring.c \
+	runtime/voice/silero.c \
+	runtime/voice/silero_file.c \
+	runtime/voice/stt.c \
+	runtime/voice/stt_decoder.c \
+	runtime/voice/stt_home.c \
+	runtime/voice/stt_model.c \
+	runtime/voice/trigram.c \
 	runtime/voice/tts.c \
 	runtime/voice/tts_espeak.c \
 	runtime/voice/tts_flite.c \
+	runtime/voice/vad.c \
+	runtime/voice/vad_energy.c \
 	runtime/voice/wav_read.c \
 	runtime/voice/wav_write.c \
 	# EOL
 PKGS += \
 	alsa \
+	jansson \
 	pocketsphinx \
 	sndfile \
 	soxr \
 	sphinxbase \
 	# EOL
 LIBS += -lflite_usenglish -lflite_cmulex -lflite
+# Long sums are most of it: let them become vector code.
+CFLAGS_runtime/voice/silero.c := -O3
+
+# the turn's part
 RT_SRCS += \
 	runtime/voice/chunker.c \
 	runtime/voice/number.c \

@@ -38,7 +38,7 @@ struct stt_result {
 	uint64_t id;
 	enum stt_verdict verdict;
 	char text[STT_TEXT];    /* lower case; of REJECTED, what it would have been */
-	float score;            /* per frame; above the threshold is a command */
+	float score;            /* below the threshold it is no command */
 	int64_t samples;        /* audio heard */
 	int64_t speech_end;     /* last sample that belongs to a word, -1: none */
 	int64_t end_ns;         /* CLOCK_MONOTONIC when stt_end was called */
@@ -50,7 +50,7 @@ struct stt_partial {
 	uint64_t id;
 	const char *text;   /* valid during the call */
 	int64_t samples;    /* audio decoded so far */
-	bool complete;      /* a whole command of this home: nothing need follow */
+	float ends;         /* how probable it is that a command of this home ends here */
 };
 
 struct stt_events {
@@ -61,11 +61,12 @@ struct stt_events {
 
 struct stt_options {
 	const char *acoustic;   /* folder of the acoustic model; NULL: the distribution's */
-	const char *lm;         /* the home language model, made by tools/home-lm */
+	const char *lm;         /* the home's language model (stt_model.h) */
 	const char *dict;       /* its dictionary */
 	const char *phone_lm;   /* NULL: the distribution's; for rejection */
 	float threshold;        /* score below which it is no command */
 	int partial_ms;         /* between looks at the partial text; 0: none */
+	int max_s;              /* longest utterance; a longer one is no command */
 };
 
 void stt_defaults(struct stt_options *o);

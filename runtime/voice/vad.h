@@ -50,15 +50,16 @@ struct vad_event {
 
 struct vad_options {
 	enum vad_kind kind;
-	const char *weights;  /* Silero: the converted file (vad_weights_path) */
+	const char *weights;  /* Silero: the converted file (silero.h) */
 	float on, off;        /* probability thresholds, off < on */
 	int start_ms;         /* speech must last this long before START */
 	int min_speech_ms;    /* shorter is a blip */
 	int end_wait_ms;      /* silence before END */
 	int pad_ms;           /* START.at lies this much before the first loud window */
+	int max_speech_ms;    /* longer speech is ended by force: END at that place */
 };
 
-void vad_defaults(struct vad_options *o); /* Silero, 0.5/0.35, 64, 128, 256, 96 */
+void vad_defaults(struct vad_options *o); /* Silero, 0.5/0.35, 64, 128, 256, 160, 30000 */
 
 struct vad;
 

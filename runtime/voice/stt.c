@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The caller's thread writes messages into a ring, the engine's thread reads
+ * them: begin, samples, end. A cancel raises the epoch; the engine drops
+ * messages of older epochs without decoding them, so a full ring empties at
+ * once and nobody waits for work that is no longer wanted.
+ */
+#include "voice/stt.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/mono.h"
+#include "voice/ring.h"
+#include "voice/stt_decoder.h"
+
+#define CHUNK    512            /* samples in a message */
+#define QUEUE    256            /* messages: 8 s of audio */
+
+enum message_kind {
+	MSG_BEGIN,
+	MSG_AUDIO,
+	MSG_END,
+};
+
+struct message {
+	enum message_kind kind;
+	uint32_t n;
+	uint64_t id;
+	uint64_t epoch;
+	int64_t ns;
+	int16_t pcm[CHUNK];
+};
+
+struct stt {
+	struct stt_options o;
+	struct stt_events ev;
+	struct voice_charge charge;
+	size_t footprint;
+	struct stt_decoder *dec;
+	struct ring *ring;
+	pthread_t thread;
+	bool started;
+	_Atomic uint64_t epoch;
+
+	/* The caller's side. */
+	bool open;                 /* between begin and end */
+	uint64_t id, my_epoch;
+	struct message out;
+
+	/* The engine's side. */
+	bool running;
+	bool failed, too_long;
+	struct stt_result r;
+	int64_t looked;            /* samples at the last look at the partial text */
+	char partial[STT_TEXT];
+};
+
+void stt_defaults(struct stt_options *o)
+{
+	*o = (struct stt_options){ .threshold = -4.0f, .partial_ms = 100, .max_s = 60 };
+}
+
+const char *stt_verdict_name(enum stt_verdict v)
+{
+	static const char *const names[] = {
+		"command", "not a command", "heard nothing", "cancelled", "failed",
+	};
+
+	return v <= STT_FAILED ? names[v] : "?";
+}
+
+/* -- the engine's thread ---------------------------------------------------------- */
+
+static void finish(struct stt *s, enum stt_verdict v)
+{
+	s->r.verdict = v;
+	s->r.final_ns = mono_ns();
+	s->running = false;
+	if (s->ev.final)
+		s->ev.final(s->ev.ctx, &s->r);
+}
+
+static void abandon(struct stt *s)
+{
+	struct stt_evidence e;
+
+	/* PocketSphinx wants every utterance ended before the next begins. */
+	stt_decoder_end(s->dec, &e);
+	finish(s, STT_CANCELLED);
+}
+
+static void begin(struct stt *s, const struct message *m)
+{
+	s->r = (struct stt_result){ .id = m->id, .speech_end = -1 };
+	s->running = true;
+	s->too_long = false;
+	s->looked = 0;
+	s->partial[0] = '\0';
+	s->failed = stt_decoder_begin(s->dec) != 0;
+}
+
+static void audio(struct stt *s, const struct message *m)
+{
+	struct stt_partial p = { .id = s->r.id };
+
+	s->r.samples += m->n;
+	if (s->r.samples > (int64_t)s->o.max_s * STT_RATE)
+		s->too_long = true;
+	if (s->failed || s->too_long)
+		return;
+	if (stt_decoder_push(s->dec, m->pcm, m->n)) {
+		s->failed = true;
+		return;
+	}
+	if (!s->ev.partial || s->o.partial_ms <= 0 ||
+	    s->r.samples - s->looked < (int64_t)s->o.partial_ms * STT_RATE / 1000)
+		return;
+	s->looked = s->r.samples;
+	p.text = stt_decoder_partial(s->dec, &p.ends);
+	p.samples = s->r.samples;
+	if (!strcmp(p.text, s->partial))
+		return;
+	strcpy(s->partial, p.text);
+	s->ev.partial(s->ev.ctx, &p);
+}
+
+static void end(struct stt *s, const struct message *m)
+{
+	struct stt_evidence e;
+	int rc = stt_decoder_end(s->dec, &e);
+
+	s->r.end_ns = m->ns;
+	if (rc || s->failed) {
+		err_set(&s->r.err, -EIO, "speech recognition failed after %.1f s of audio",
+			(double)s->r.samples / STT_RATE);
+		finish(s, STT_FAILED);
+		return;
+	}
+	if (s->too_long) {
+		err_set(&s->r.err, -E2BIG, "no command takes more than %d s", s->o.max_s);
+		finish(s, STT_REJECTED);
+		return;
+	}
+	strcpy(s->r.text, e.text);
+	s->r.score = (float)e.score;
+	if (e.speech_end >= 0)
+		s->r.speech_end = (int64_t)e.speech_end * (STT_RATE / 100);
+	finish(s, e.words == 0 ? STT_NOTHING : e.score < s->o.threshold ? STT_REJECTED : STT_COMMAND);
+}
+
+static void *run(void *arg)
+{
+	struct stt *s = arg;
+	struct message m;
+
+	while (ring_read(s->ring, &m, 1, -1) == 1) {
+		bool stale = atomic_load(&s->epoch) != m.epoch;
+
+		if (s->running && stale)
+			abandon(s);
+		if (m.kind == MSG_BEGIN) {
+			begin(s, &m);
+			if (stale)
+				abandon(s);
+		} else if (!stale && s->running && m.kind == MSG_AUDIO) {
+			audio(s, &m);
+		} else if (!stale && s->running && m.kind == MSG_END) {
+			end(s, &m);
+		}
+	}
+	if (s->running)
+		abandon(s);
+	return NULL;
+}
+
+/* -- open and close ----------------------------------------------------------------- */
+
+/*
+ * Both decoders read the same acoustic model; their tables, and the language
+ * model as a trie, come to this on x86-64 (test_stt compares).
+ */
+size_t stt_predict(const struct stt_options *o)
+{
+	struct stat st;
+	size_t lm = o->lm && !stat(o->lm, &st) ? (size_t)st.st_size : 0;
+	size_t dict = o->dict && !stat(o->dict, &st) ? (size_t)st.st_size : 0;
+
+	return (24u << 20) + lm + dict * 40 + ring_footprint(sizeof(struct message), QUEUE);
+}
+
+size_t stt_footprint(const struct stt *s)
+{
+	return s->footprint;
+}
+
+/* Two seconds of a soft hiss: the tables of an utterance grow to their usual size. */
+static int warm_up(struct stt *s, struct hearth_err *err)
+{
+	struct stt_evidence e;
+	int16_t pcm[CHUNK];
+	uint32_t x = 1;
+	int rc = stt_decoder_begin(s->dec);
+
+	for (int i = 0; !rc && i < 2 * STT_RATE / CHUNK; i++) {
+		for (int k = 0; k < CHUNK; k++) {
+			x = x * 1664525u + 1013904223u;
+			pcm[k] = (int16_t)((int)(x >> 24) - 128);
+		}
+		rc = stt_decoder_push(s->dec, pcm, CHUNK);
+	}
+	if (!rc)
+		rc = stt_decoder_end(s->dec, &e);
+	if (rc)
+		return err_set(err, rc, "speech recognition does not run");
+	s->footprint = voice_charge_heap(&s->charge);
+	return voice_charge_settle(&s->charge, s->footprint, err);
+}
+
+int stt_open(const struct stt_options *o, const struct voice_account *acc,
+	     const struct stt_events *ev, struct stt **ret, struct hearth_err *err)
+{
+	struct stt *s;
+	int rc;
+
+	if (!o->lm || !o->dict || o->max_s < 1)
+		return err_set(err, -EINVAL, "speech recognition needs a language model, a dictionary and a longest utterance");
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return err_set(err, -ENOMEM, "no memory for speech recognition");
+	s->o = *o;
+	s->ev = *ev;
+	rc = voice_charge_begin(&s->charge, acc, stt_predict(o), err);
+	if (rc)
+		goto fail;
+	rc = ring_new(sizeof(struct message), QUEUE, &s->ring);
+	if (rc) {
+		err_set(err, rc, "no memory for speech recognition");
+		goto fail;
+	}
+	rc = stt_decoder_new(o, &s->dec, err);
+	if (rc)
+		goto fail;
+	rc = warm_up(s, err);
+	if (rc)
+		goto fail;
+	/* Paths are not needed any more, and are the caller's. */
+	s->o.acoustic = s->o.lm = s->o.dict = s->o.phone_lm = NULL;
+	rc = -pthread_create(&s->thread, NULL, run, s);
+	if (rc) {
+		err_set(err, rc, "no thread for speech recognition: %s", strerror(-rc));
+		goto fail;
+	}
+	s->started = true;
+	*ret = s;
+	return 0;
+fail:
+	stt_close(s);
+	return rc;
+}
+
+void stt_close(struct stt *s)
+{
+	if (!s)
+		return;
+	if (s->started) {
+		stt_cancel(s);
+		ring_end(s->ring);
+		pthread_join(s->thread, NULL);
+	}
+	stt_decoder_free(s->dec);
+	ring_free(s->ring);
+	voice_charge_end(&s->charge);
+	free(s);
+}
+
+/* -- the caller's side ---------------------------------------------------------------- */
+
+static int send(struct stt *s, enum message_kind kind)
+{
+	s->out.kind = kind;
+	s->out.id = s->id;
+	s->out.epoch = s->my_epoch;
+	s->out.ns = mono_ns();
+	return ring_write(s->ring, &s->out, 1, -1) == 1 ? 0 : -ECANCELED;
+}
+
+int stt_begin(struct stt *s, uint64_t id)
+{
+	if (s->open)
+		return -EINVAL;
+	s->id = id;
+	s->my_epoch = atomic_load(&s->epoch);
+	s->out.n = 0;
+	s->open = true;
+	return send(s, MSG_BEGIN);
+}
+
+/* Cancelled: the rest of the utterance is refused, and its end is taken as said. */
+static bool cancelled(struct stt *s)
+{
+	return atomic_load(&s->epoch) != s->my_epoch;
+}
+
+int stt_push(struct stt *s, const int16_t *pcm, size_t n)
+{
+	if (!s->open)
+		return -EINVAL;
+	while (n > 0) {
+		size_t part = n < CHUNK - s->out.n ? n : CHUNK - s->out.n;
+		int rc;
+
+		if (cancelled(s))
+			return -ECANCELED;
+		memcpy(s->out.pcm + s->out.n, pcm, part * sizeof(*pcm));
+		s->out.n += (uint32_t)part;
+		pcm += part;
+		n -= part;
+		if (s->out.n < CHUNK)
+			break;
+		rc = send(s, MSG_AUDIO);
+		s->out.n = 0;
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+int stt_end(struct stt *s)
+{
+	int rc = 0;
+
+	if (!s->open)
+		return -EINVAL;
+	s->open = false;
+	/* Also when cancelled: the engine then sees the stale message and reports. */
+	if (s->out.n > 0)
+		rc = send(s, MSG_AUDIO);
+	s->out.n = 0;
+	if (!rc)
+		rc = send(s, MSG_END);
+	return rc ? rc : cancelled(s) ? -ECANCELED : 0;
+}
+
+void stt_cancel(struct stt *s)
+{
+	atomic_fetch_add(&s->epoch, 1);
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+#include "voice/stt_decoder.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <pocketsphinx/pocketsphinx.h>
+#include <sphinxbase/err.h>
+#include <sphinxbase/ngram_model.h>
+
+#define MODEL_DIR  "/usr/share/pocketsphinx/model/en-us/"
+
+struct stt_decoder {
+	ps_decoder_t *words;
+	ps_decoder_t *phones;
+	char text[STT_TEXT];
+};
+
+static int need(const char *path, struct hearth_err *err)
+{
+	if (!access(path, R_OK))
+		return 0;
+	return err_set(err, -errno, "speech recognition: %s: %s", path, strerror(errno));
+}
+
+static ps_decoder_t *make(cmd_ln_t *config)
+{
+	ps_decoder_t *ps = config ? ps_init(config) : NULL;
+
+	if (config)
+		cmd_ln_free_r(config);
+	return ps;
+}
+
+int stt_decoder_new(const struct stt_options *o, struct stt_decoder **ret, struct hearth_err *err)
+{
+	const char *hmm = o->acoustic ? o->acoustic : MODEL_DIR "en-us";
+	const char *phone_lm = o->phone_lm ? o->phone_lm : MODEL_DIR "en-us-phone.lm.bin";
+	struct stt_decoder *d;
+	int rc = need(hmm, err);
+
+	if (!rc)
+		rc = need(o->lm, err);
+	if (!rc)
+		rc = need(o->dict, err);
+	if (!rc)
+		rc = need(phone_lm, err);
+	if (rc)
+		return rc;
+	err_set_logfp(NULL); /* PocketSphinx prints unless told not to */
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return err_set(err, -ENOMEM, "no memory for speech recognition");
+	d->words = make(cmd_ln_init(NULL, ps_args(), TRUE, "-hmm", hmm, "-lm", o->lm, "-dict", o->dict,
+				    "-mmap", "no", "-fwdflat", "no", "-bestpath", "yes",
+				    "-logfn", "/dev/null", NULL));
+	if (d->words)
+		d->phones = make(cmd_ln_init(NULL, ps_args(), TRUE, "-hmm", hmm, "-allphone", phone_lm,
+					     "-allphone_ci", "yes", "-dict", o->dict, "-mmap", "no",
+					     "-logfn", "/dev/null", NULL));
+	if (!d->phones) {
+		stt_decoder_free(d);
+		return err_set(err, -EBADMSG, "PocketSphinx will not load %s with %s and %s", hmm, o->lm, o->dict);
+	}
+	*ret = d;
+	return 0;
+}
+
+void stt_decoder_free(struct stt_decoder *d)
+{
+	if (!d)
+		return;
+	if (d->words)
+		ps_free(d->words);
+	if (d->phones)
+		ps_free(d->phones);
+	free(d);
+}
+
+int stt_decoder_begin(struct stt_decoder *d)
+{
+	if (ps_start_utt(d->words) < 0)
+		return -EIO;
+	return ps_start_utt(d->phones) < 0 ? -EIO : 0;
+}
+
+int stt_decoder_push(struct stt_decoder *d, const int16_t *pcm, size_t n)
+{
+	if (ps_process_raw(d->words, pcm, n, FALSE, FALSE) < 0)
+		return -EIO;
+	return ps_process_raw(d->phones, pcm, n, FALSE, FALSE) < 0 ? -EIO : 0;
+}
+
+/* "<sil>", "[NOISE]", "</s>" and their like are no words. */
+static bool is_word(const char *w)
+{
+	return w && *w != '<' && *w != '[' && *w != '+';
+}
+
+/* What the language model says of a text: per word, and of its end. */
+static double judge(struct stt_decoder *d, const char *text, double *ret_end)
+{
+	ngram_model_t *lm = ps_get_lm(d->words, ps_get_search(d->words));
+	logmath_t *lmath = ps_get_logmath(d->words);
+	char copy[STT_TEXT], *save = NULL;
+	int32 past[2] = { ngram_wid(lm, "<s>"), 0 }; /* latest first */
+	int n_past = 1, n = 0, used;
+	double sum = 0, end;
+
+	strcpy(copy, text);
+	for (char *w = strtok_r(copy, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
+		int32 id = ngram_wid(lm, w);
+
+		sum += logmath_log_to_log10(lmath, ngram_ng_prob(lm, id, past, n_past, &used));
+		past[1] = past[0];
+		past[0] = id;
+		n_past = 2;
+		n++;
+	}
+	end = logmath_log_to_log10(lmath, ngram_ng_prob(lm, ngram_wid(lm, "</s>"), past, n_past, &used));
+	*ret_end = end;
+	return n ? (sum + end) / (n + 1) : 0;
+}
+
+/* Drops "word(2)" marks and fillers. */
+static void clean(const char *hyp, char *out)
+{
+	size_t n = 0;
+
+	while (hyp && *hyp) {
+		size_t len = strcspn(hyp, " "), keep = len;
+		const char *paren = memchr(hyp, '(', len);
+
+		if (paren)
+			keep = (size_t)(paren - hyp);
+		if (is_word(hyp) && keep > 0 && n + keep + 2 < STT_TEXT) {
+			if (n > 0)
+				out[n++] = ' ';
+			memcpy(out + n, hyp, keep);
+			n += keep;
+		}
+		hyp += len + (hyp[len] == ' ');
+	}
+	out[n] = '\0';
+}
+
+const char *stt_decoder_partial(struct stt_decoder *d, float *ret_ends)
+{
+	double end = -99;
+
+	clean(ps_get_hyp(d->words, NULL), d->text);
+	if (d->text[0])
+		judge(d, d->text, &end);
+	*ret_ends = (float)pow(10, end);
+	return d->text;
+}
+
+int stt_decoder_end(struct stt_decoder *d, struct stt_evidence *ret)
+{
+	struct stt_evidence e = { .speech_end = -1 };
+	int32 score = 0;
+	double word_sum = 0, phone_sum = 0, end, post = 0;
+	int base = -1, rc;
+
+	rc = ps_end_utt(d->words);
+	if (ps_end_utt(d->phones) < 0 || rc < 0)
+		return -EIO;
+	clean(ps_get_hyp(d->words, &score), e.text);
+	for (ps_seg_t *s = ps_seg_iter(d->words); s; s = ps_seg_next(s)) {
+		int sf, ef;
+		int32 ascr, lscr, lback, p;
+
+		ps_seg_frames(s, &sf, &ef);
+		p = ps_seg_prob(s, &ascr, &lscr, &lback);
+		if (base < 0)
+			base = sf; /* frames are counted on from utterance to utterance */
+		if (!is_word(ps_seg_word(s)))
+			continue;
+		e.words++;
+		e.frames += ef - sf + 1;
+		e.speech_end = ef + 1 - base;
+		word_sum += ascr / 1024.0; /* the lattice keeps ten bits of fraction */
+		post += p;
+	}
+	for (ps_seg_t *s = ps_seg_iter(d->phones); s; s = ps_seg_next(s)) {
+		int sf, ef;
+		int32 ascr, lscr, lback;
+
+		ps_seg_frames(s, &sf, &ef);
+		ps_seg_prob(s, &ascr, &lscr, &lback);
+		phone_sum += ascr;
+	}
+	if (e.words > 0) {
+		e.lm = judge(d, e.text, &end);
+		e.gap = (phone_sum - word_sum) / e.frames;
+		e.posterior = post / e.words;
+		e.score = e.lm - e.gap / 20;
+	}
+	*ret = e;
+	return 0;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * PocketSphinx for one utterance at a time: words by the home's language
+ * model, and beside them a free loop of phones over the same audio. The phone
+ * loop can spell anything; how much better than the words it explains the
+ * sound tells a command from other speech. Used by stt.c, from one thread.
+ */
+#ifndef HEARTH_VOICE_STT_DECODER_H
+#define HEARTH_VOICE_STT_DECODER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "voice/stt.h"
+
+struct stt_decoder;
+
+/* What rejection is decided from. */
+struct stt_evidence {
+	char text[STT_TEXT];
+	int words;          /* without fillers */
+	int frames;         /* of 10 ms, in words */
+	int speech_end;     /* the frame after the last word, -1 */
+	double gap;         /* acoustic score of the phone loop less that of the words, per frame */
+	double lm;          /* log10 probability of the text, per word */
+	double posterior;   /* of the words in the lattice, log in PocketSphinx's base, per word */
+	double score;       /* the verdict: below the threshold it is no command */
+};
+
+int stt_decoder_new(const struct stt_options *o, struct stt_decoder **ret, struct hearth_err *err);
+void stt_decoder_free(struct stt_decoder *d);
+
+int stt_decoder_begin(struct stt_decoder *d);
+int stt_decoder_push(struct stt_decoder *d, const int16_t *pcm, size_t n);
+/* The text so far, "" when none; and how probable it is that a command ends here. */
+const char *stt_decoder_partial(struct stt_decoder *d, float *ret_ends);
+int stt_decoder_end(struct stt_decoder *d, struct stt_evidence *ret);
+
+#endif
