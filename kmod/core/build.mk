@@ -7,5 +7,6 @@ CORE_SRCS += \
 	# EOL
 TESTS += \
 	test_core \
+	test_core_random \
 	# EOL
 CFLAGS_tests/unit/test_core.c := -Itests
