@@ -24,6 +24,7 @@
 enum message_kind {
 	MSG_BEGIN,
 	MSG_AUDIO,
+	MSG_LOOK,
 	MSG_END,
 };
 
@@ -104,10 +105,22 @@ static void begin(struct stt *s, const struct message *m)
 	s->failed = stt_decoder_begin(s->dec) != 0;
 }
 
+static void look(struct stt *s, bool asked)
+{
+	struct stt_partial p = { .id = s->r.id, .samples = s->r.samples, .asked = asked };
+
+	s->looked = s->r.samples;
+	if (s->failed || s->too_long || !s->ev.partial)
+		return;
+	p.text = stt_decoder_partial(s->dec, &p.ends);
+	if (!asked && !strcmp(p.text, s->partial))
+		return;
+	strcpy(s->partial, p.text);
+	s->ev.partial(s->ev.ctx, &p);
+}
+
 static void audio(struct stt *s, const struct message *m)
 {
-	struct stt_partial p = { .id = s->r.id };
-
 	s->r.samples += m->n;
 	if (s->r.samples > (int64_t)s->o.max_s * STT_RATE)
 		s->too_long = true;
@@ -117,16 +130,9 @@ static void audio(struct stt *s, const struct message *m)
 		s->failed = true;
 		return;
 	}
-	if (!s->ev.partial || s->o.partial_ms <= 0 ||
-	    s->r.samples - s->looked < (int64_t)s->o.partial_ms * STT_RATE / 1000)
-		return;
-	s->looked = s->r.samples;
-	p.text = stt_decoder_partial(s->dec, &p.ends);
-	p.samples = s->r.samples;
-	if (!strcmp(p.text, s->partial))
-		return;
-	strcpy(s->partial, p.text);
-	s->ev.partial(s->ev.ctx, &p);
+	if (s->o.partial_ms > 0 &&
+	    s->r.samples - s->looked >= (int64_t)s->o.partial_ms * STT_RATE / 1000)
+		look(s, false);
 }
 
 static void end(struct stt *s, const struct message *m)
@@ -169,6 +175,8 @@ static void *run(void *arg)
 				abandon(s);
 		} else if (!stale && s->running && m.kind == MSG_AUDIO) {
 			audio(s, &m);
+		} else if (!stale && s->running && m.kind == MSG_LOOK) {
+			look(s, true);
 		} else if (!stale && s->running && m.kind == MSG_END) {
 			end(s, &m);
 		}
@@ -330,23 +338,41 @@ int stt_push(struct stt *s, const int16_t *pcm, size_t n)
 	return 0;
 }
 
+/* What is gathered of a message, then one of @kind. */
+static int flush(struct stt *s, enum message_kind kind)
+{
+	int rc = s->out.n > 0 ? send(s, MSG_AUDIO) : 0;
+
+	s->out.n = 0;
+	return rc ? rc : send(s, kind);
+}
+
+int stt_look(struct stt *s)
+{
+	if (!s->open)
+		return -EINVAL;
+	return cancelled(s) ? -ECANCELED : flush(s, MSG_LOOK);
+}
+
 int stt_end(struct stt *s)
 {
-	int rc = 0;
+	int rc;
 
 	if (!s->open)
 		return -EINVAL;
 	s->open = false;
 	/* Also when cancelled: the engine then sees the stale message and reports. */
-	if (s->out.n > 0)
-		rc = send(s, MSG_AUDIO);
-	s->out.n = 0;
-	if (!rc)
-		rc = send(s, MSG_END);
+	rc = flush(s, MSG_END);
 	return rc ? rc : cancelled(s) ? -ECANCELED : 0;
 }
 
 void stt_cancel(struct stt *s)
 {
 	atomic_fetch_add(&s->epoch, 1);
+}
+
+int stt_end_wait_ms(float ends)
+{
+	/* Most commands can go on ("... in the kitchen"), so a whole one has a small number. */
+	return ends >= 0.02f ? 192 : ends >= 0.002f ? 288 : 608;
 }

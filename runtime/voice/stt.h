@@ -51,10 +51,11 @@ struct stt_partial {
 	const char *text;   /* valid during the call */
 	int64_t samples;    /* audio decoded so far */
 	float ends;         /* how probable it is that a command of this home ends here */
+	bool asked;         /* the answer to stt_look() */
 };
 
 struct stt_events {
-	void (*partial)(void *ctx, const struct stt_partial *p); /* may be NULL; only on change */
+	void (*partial)(void *ctx, const struct stt_partial *p); /* may be NULL; on change, and when asked */
 	void (*final)(void *ctx, const struct stt_result *r);
 	void *ctx;
 };
@@ -81,8 +82,17 @@ void stt_close(struct stt *s); /* cancels, joins; NULL is legal */
 int stt_begin(struct stt *s, uint64_t id);
 /* 0, -ECANCELED, -EINVAL without begin. Blocks when the queue is full. */
 int stt_push(struct stt *s, const int16_t *pcm, size_t n);
+/* A partial comes, changed or not, when all that was pushed so far is decoded. */
+int stt_look(struct stt *s);
+/* Also after a cancel: it closes the utterance, and the final comes. */
 int stt_end(struct stt *s);
 void stt_cancel(struct stt *s); /* any thread; the running utterance ends CANCELLED */
+
+/*
+ * How long to wait in a pause before the utterance is taken as ended, by how
+ * the text so far ends: short after a whole command, long after "turn on the".
+ */
+int stt_end_wait_ms(float ends);
 
 const char *stt_verdict_name(enum stt_verdict v); /* "command", "not a command", "heard nothing", ... */
 size_t stt_footprint(const struct stt *s);
