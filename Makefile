@@ -112,8 +112,12 @@ deps:        ## install what is missing (prints it first)
 deps-check:  ## only say what is missing
 	@tools/deps.sh check
 
+speech: all  ## fetch the voice detector's weights, once
+	@BUILD=$(BUILD) tools/speech.sh install
+
 test: deps   ## every test of this machine; last line: N passed, N failed, N skipped
 	@$(MAKE) --no-print-directory -j$$(nproc) all unit-build
+	@BUILD=$(BUILD) tools/speech.sh install
 	@tests/run.sh all
 
 unit-build: $(TEST_BINS)
@@ -140,4 +144,4 @@ print-%:
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 .SECONDARY:
-.PHONY: all deps deps-check test unit unit-build asan tsan fuzz fuzz-build fuzz-bins clean help
+.PHONY: all deps deps-check speech test unit unit-build asan tsan fuzz fuzz-build fuzz-bins clean help

@@ -32,6 +32,10 @@ PKGS += \
 	sphinxbase \
 	# EOL
 LIBS += -lflite_usenglish -lflite_cmulex -lflite
+PROGS += \
+	silero-convert \
+	# EOL
+silero-convert_SRCS := tools/silero_convert.c
 # Long sums are most of it: let them become vector code.
 CFLAGS_runtime/voice/silero.c := -O3
 
