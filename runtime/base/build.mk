@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 LIBHEARTH_SRCS += \
 	runtime/base/err.c \
+	runtime/base/thread.c \
 	# EOL
 RT_SRCS += \
 	runtime/base/yaml.c \

@@ -1,3 +1,28 @@
 # SPDX-License-Identifier: MIT
 RT_SRCS += \
+	runtime/model/cpu_pack.c \
+	runtime/model/cpu_plain.c \
+	runtime/model/model.c \
+	runtime/model/ops_cpu.c \
+	runtime/model/ops_ref.c \
+	runtime/model/qwen2.c \
+	runtime/model/qwen3.c \
 	# EOL
+
+# One file per instruction set; which one runs is decided by cpuid at run time.
+# Products and sums may fuse; nothing else about floats is relaxed.
+CPU_FLAGS := -O3 -ffp-contract=fast -fno-math-errno
+CFLAGS_runtime/model/cpu_plain.c := $(CPU_FLAGS)
+ifneq ($(filter x86_64,$(ARCH)),)
+RT_SRCS += \
+	runtime/model/cpu_avx2.c \
+	runtime/model/cpu_avx512.c \
+	# EOL
+CFLAGS_runtime/model/cpu_avx2.c := $(CPU_FLAGS) -mavx2 -mfma -mf16c
+CFLAGS_runtime/model/cpu_avx512.c := $(CPU_FLAGS) -mavx2 -mfma -mf16c \
+	-mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mprefer-vector-width=512
+endif
+ifneq ($(filter aarch64 arm64,$(ARCH)),)
+RT_SRCS += runtime/model/cpu_neon.c
+CFLAGS_runtime/model/cpu_neon.c := $(CPU_FLAGS) -march=armv8.2-a+dotprod
+endif

@@ -138,7 +138,13 @@ struct ops {
 	void (*norm_swiglu)(struct ops_ctx *c, uint32_t n, const float *x, const float *norm,
 			    const struct mat *gate, const struct mat *up, float *h);
 
-	/* Rows b->out of x through the last norm and the head, into the logits. */
+	/*
+	 * Before the last layer's output: moves rows b->out of x[n, d] and of
+	 * a[n, heads*head_dim] to the front; from here the step has n_out rows.
+	 */
+	void (*narrow)(struct ops_ctx *c, const struct batch *b, float *x, float *a);
+
+	/* x[n_out, d] through the last norm and the head, into the logits. */
 	void (*head)(struct ops_ctx *c, const struct batch *b, const float *x);
 
 	/* The graph's activation buffers, in scratch. */
@@ -156,8 +162,14 @@ struct ops {
 	int (*kv_copy)(struct ops_ctx *c, uint32_t dst, uint32_t src, uint32_t tokens,
 		       struct hearth_err *err);
 
-	/* A step in progress returns -ECANCELED soon after; any thread; may be NULL. */
+	/*
+	 * From any thread: the step in progress, or the next one, ends early with
+	 * -ECANCELED; what it had appended to the pages counts for nothing. May be
+	 * NULL. interrupted() is the question the graphs ask between layers, and
+	 * clears the wish when it answers yes.
+	 */
 	void (*interrupt)(struct ops_ctx *c);
+	bool (*interrupted)(struct ops_ctx *c);
 };
 
 /* Row-major, [max_batch, width]. */
