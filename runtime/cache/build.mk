@@ -1,3 +1,4 @@
 # SPDX-License-Identifier: MIT
 RT_SRCS += \
+	runtime/cache/kv.c \
 	# EOL

@@ -57,9 +57,19 @@ static inline __attribute__((always_inline)) int32_t reduce_addi(__m256i v)
 	return _mm_cvtsi128_si32(_mm_add_epi32(x, _mm_shuffle_epi32(x, 1)));
 }
 
+static inline __attribute__((always_inline)) void store_i8(int8_t *p, __m256i v)
+{
+	__m128i x = _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+
+	_mm_storel_epi64((__m128i_u *)p, _mm_packs_epi16(x, x));
+}
+
 #define DOT(t, w, a) ((vi)dot4((__m256i)(t), (__m256i)(w), a))
 #define DOT8(t, w, a) ((vi)dot4s((__m256i)(t), (__m256i)(w), a))
 #define LOAD_HALF(p) ((vf)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i_u *)(p))))
+#define LOAD_U8(p) ((vf)_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i_u *)(p)))))
+#define LOAD_S8(p) ((vf)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i_u *)(p)))))
+#define STORE_I8(p, v) store_i8((int8_t *)(p), (__m256i)(v))
 #define STORE_HALF(p, v) _mm_storeu_si128((__m128i_u *)(p), \
 	_mm256_cvtps_ph((__m256)(v), _MM_FROUND_TO_NEAREST_INT))
 #define HALF(h) _cvtsh_ss(h)

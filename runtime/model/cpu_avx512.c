@@ -20,6 +20,9 @@ static inline __attribute__((always_inline)) __m512i dot4(__m512i t, __m512i w, 
 #define DOT(t, w, a) ((vi)dot4((__m512i)(t), (__m512i)(w), a))
 #define DOT8(t, w, a) DOT(t, w, a)
 #define LOAD_HALF(p) ((vf)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i_u *)(p))))
+#define LOAD_U8(p) ((vf)_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i_u *)(p)))))
+#define LOAD_S8(p) ((vf)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i_u *)(p)))))
+#define STORE_I8(p, v) _mm_storeu_si128((__m128i_u *)(p), _mm512_cvtepi32_epi8((__m512i)(v)))
 #define STORE_HALF(p, v) _mm256_storeu_si256((__m256i_u *)(p), \
 	_mm512_cvtps_ph((__m512)(v), _MM_FROUND_TO_NEAREST_INT))
 #define HALF(h) _cvtsh_ss(h)

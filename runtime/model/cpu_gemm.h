@@ -12,6 +12,7 @@
  *                 DOT8_SIGNED is 1 it takes w - 128 instead, and no correction
  *                 is added
  *   LOAD_HALF(p)  NL halfs to floats
+ *   LOAD_U8(p), LOAD_S8(p)  NL bytes to floats
  *
  * All loops over M are unrolled: M is a constant in each instance, so that the
  * accumulators are registers.
@@ -22,8 +23,6 @@ typedef int32_t vi __attribute__((vector_size(NL * 4)));
 typedef uint32_t vu __attribute__((vector_size(NL * 4)));
 typedef float vf __attribute__((vector_size(NL * 4)));
 typedef uint8_t vb __attribute__((vector_size(NL * 4)));
-typedef uint8_t vq __attribute__((vector_size(NL)));      /* one byte per lane */
-typedef int8_t vqs __attribute__((vector_size(NL)));
 typedef uint16_t vh __attribute__((vector_size(NL * 2)));
 
 #define INLINE static inline __attribute__((always_inline))
@@ -43,23 +42,6 @@ INLINE vf load_f(const float *p)
 
 	memcpy(&v, p, sizeof(v));
 	return v;
-}
-
-/* NL unsigned bytes to float lanes */
-INLINE vf load_u8(const uint8_t *p)
-{
-	vq v;
-
-	memcpy(&v, p, sizeof(v));
-	return __builtin_convertvector(__builtin_convertvector(v, vi), vf);
-}
-
-INLINE vf load_s8(const uint8_t *p)
-{
-	vqs v;
-
-	memcpy(&v, p, sizeof(v));
-	return __builtin_convertvector(__builtin_convertvector(v, vi), vf);
 }
 
 INLINE vf to_f(vi v)
@@ -82,6 +64,18 @@ INLINE int32_t scalar_i(const uint8_t *p)
 	memcpy(&i, p, 4);
 	return i;
 }
+
+/*
+ * With one row the weights stream from memory once: ask for what comes next
+ * some blocks early. With many rows they are in the cache already.
+ */
+#define AHEAD(M, p) do { \
+	if ((M) <= 2) \
+		__builtin_prefetch((p) + PREFETCH_BYTES, 0, 3); \
+} while (0)
+#ifndef PREFETCH_BYTES
+#define PREFETCH_BYTES 4096
+#endif
 
 /* Where things are in one 32-channel record of a tile of M rows. */
 #define REC(M)        (CPU_ACT_BYTES * (M))
@@ -149,6 +143,8 @@ INLINE void q45k(const uint8_t *panel, uint32_t cols, const uint8_t *tile, float
 			const vf dm = LOAD_HALF(pb + 32 + h * NL * 2);
 			uint8_t sc[128], mn[128];
 
+			for (int i = 0; i < (five ? 12 : 4); i++)
+				AHEAD(M, pb + i * 64);
 			unpack_k4(pb + 64, sc, mn);
 			UNROLL for (int p = 0; p < 4; p++) {
 				const uint8_t *q = pb + qoff + p * 512 + h * NL * 4;
@@ -157,12 +153,13 @@ INLINE void q45k(const uint8_t *panel, uint32_t cols, const uint8_t *tile, float
 				vb w[8];
 
 				UNROLL for (int i = 0; i < 8; i++) {
+					AHEAD(M, q + i * 64);
 					w[i] = load_b(q + i * 64) & 15;
 					if (five)
 						w[i] |= ((load_b(hi + i * 64) >> (2 * p)) & 1) << 4;
 				}
-				ds = d * load_u8(sc + p * 32 + h * NL);
-				ms = dm * load_u8(mn + p * 32 + h * NL);
+				ds = d * LOAD_U8(sc + p * 32 + h * NL);
+				ms = dm * LOAD_U8(mn + p * 32 + h * NL);
 				SUB32_MIN(M, rec, w, ds, ms, acc);
 				rec += REC(M);
 				UNROLL for (int i = 0; i < 8; i++) {
@@ -170,8 +167,8 @@ INLINE void q45k(const uint8_t *panel, uint32_t cols, const uint8_t *tile, float
 					if (five)
 						w[i] |= ((load_b(hi + i * 64) >> (2 * p + 1)) & 1) << 4;
 				}
-				ds = d * load_u8(sc + p * 32 + 16 + h * NL);
-				ms = dm * load_u8(mn + p * 32 + 16 + h * NL);
+				ds = d * LOAD_U8(sc + p * 32 + 16 + h * NL);
+				ms = dm * LOAD_U8(mn + p * 32 + 16 + h * NL);
 				SUB32_MIN(M, rec, w, ds, ms, acc);
 				rec += REC(M);
 			}
@@ -209,13 +206,17 @@ INLINE void gemm_q6_k(const uint8_t *panel, uint32_t cols, const uint8_t *tile, 
 				const int n = j / 4, c = j % 4;
 				const uint8_t *qh = pb + 288 + n * 512 + h * NL * 4;
 				const uint8_t *ql = pb + 1312 + n * 1024 + (c & 1) * 512 + h * NL * 4;
-				const vf d0 = d * load_s8(pb + 32 + (2 * j) * 16 + h * NL);
-				const vf d1 = d * load_s8(pb + 32 + (2 * j + 1) * 16 + h * NL);
+				const vf d0 = d * LOAD_S8(pb + 32 + (2 * j) * 16 + h * NL);
+				const vf d1 = d * LOAD_S8(pb + 32 + (2 * j + 1) * 16 + h * NL);
 				vb w[8];
 
 				UNROLL for (int i = 0; i < 8; i++) {
 					vb lo = load_b(ql + i * 64);
 
+					if (c < 2)
+						AHEAD(M, ql + i * 64);
+					if (c == 0)
+						AHEAD(M, qh + i * 64);
 					lo = c < 2 ? lo & 15 : lo >> 4;
 					w[i] = lo | ((load_b(qh + i * 64) >> (2 * c)) & 3) << 4;
 				}
@@ -255,6 +256,8 @@ INLINE void gemm_q8_0(const uint8_t *panel, uint32_t cols, const uint8_t *tile, 
 
 			UNROLL for (int i = 0; i < 8; i++)
 				w[i] = load_b(pb + 32 + i * 64 + h * NL * 4);
+			UNROLL for (int i = 0; i < 8; i++)
+				AHEAD(M, pb + 32 + i * 64);
 			UNROLL for (int m = 0; m < M; m++) {
 				vi t = { 0 };
 
@@ -292,6 +295,7 @@ INLINE void q45(const uint8_t *panel, uint32_t cols, const uint8_t *tile, float 
 			UNROLL for (int i = 0; i < 4; i++) {
 				const vb q = load_b(pb + qoff + i * 64 + h * NL * 4);
 
+				AHEAD(M, pb + qoff + i * 64);
 				w[i] = q & 15;
 				w[4 + i] = q >> 4;
 				if (five) {

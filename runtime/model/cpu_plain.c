@@ -29,6 +29,12 @@ static inline v4f load_half(const uint8_t *p)
 	return v;
 }
 
+static inline void store_i8(int8_t *p, v4i v)
+{
+	for (int i = 0; i < 4; i++)
+		p[i] = (int8_t)v[i];
+}
+
 static inline void store_half(uint16_t *p, v4f v)
 {
 	for (int i = 0; i < 4; i++)
@@ -38,6 +44,9 @@ static inline void store_half(uint16_t *p, v4f v)
 #define DOT(t, w, a) dot4(t, w, a, 0)
 #define DOT8(t, w, a) dot4(t, w, a, 128)
 #define LOAD_HALF(p) load_half((const uint8_t *)(p))
+#define LOAD_U8(p) ((v4f){ (p)[0], (p)[1], (p)[2], (p)[3] })
+#define LOAD_S8(p) ((v4f){ (int8_t)(p)[0], (int8_t)(p)[1], (int8_t)(p)[2], (int8_t)(p)[3] })
+#define STORE_I8(p, v) store_i8(p, v)
 #define STORE_HALF(p, v) store_half(p, v)
 #define HALF(h) quant_from_half(h)
 #define HALF_OF(f) quant_to_half(f)

@@ -6,6 +6,7 @@
  *
  *   REDUCE_ADD(v), REDUCE_MAX(v)   over the lanes of a vf
  *   REDUCE_ADDI(v)                 over the lanes of a vi
+ *   STORE_I8(p, v)                 NL int32 (each fits) to bytes
  *   STORE_HALF(p, v)               NL floats to halfs
  *   HALF(h), HALF_OF(f)            one half to float and back
  */
@@ -114,14 +115,12 @@ INLINE float quant32(const float *x, int8_t *q, int half_scale, vi *ret_sum)
 	for (int i = 0; i < PER32; i++) {
 		vf r = round_f(v[i] * id);
 		vi n;
-		vqs b;
 
 		/* A scale rounded to half can push the largest value to 128. */
 		if (half_scale)
 			r = -max_f(-max_f(r, splat(-127.0f)), splat(-127.0f));
 		n = __builtin_convertvector(r, vi);
-		b = __builtin_convertvector(n, vqs);
-		memcpy(q + i * NL, &b, sizeof(b));
+		STORE_I8(q + i * NL, n);
 		if (ret_sum)
 			ret_sum[i * NL / 16] += n;
 	}
@@ -222,7 +221,7 @@ INLINE void load_kv(const struct kv_cfg *kv, const uint8_t *head, uint32_t t, ui
 		memcpy(&s, head + kv_scale_off(kv) + ((size_t)t * (hd / KV_GROUP) + k / KV_GROUP) * 2, 2);
 		d = HALF(s);
 		for (int i = 0; i < PER32; i++)
-			v[i] = load_s8(q + i * NL) * d;
+			v[i] = LOAD_S8(q + i * NL) * d;
 	} else {
 		const uint8_t *f = head + ((size_t)t * hd + k) * 2;
 
