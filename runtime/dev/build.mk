@@ -7,3 +7,7 @@ LIBHEARTH_SRCS += \
 	runtime/dev/hearth.c \
 	runtime/dev/text.c \
 	# EOL
+TESTS += \
+	test_device \
+	test_embedded \
+	# EOL

@@ -752,6 +752,26 @@ static int emb_state(struct hearth *h, struct hearth_state_row **ret_rows, size_
 	return 0;
 }
 
+static int emb_admin(struct hearth *h, struct hearth_err *err)
+{
+	return 0;
+}
+
+static int emb_pool_create(struct hearth *h, const struct hearth_pool_spec *spec,
+			   struct hearth_err *err)
+{
+	return err_set(err, -EOPNOTSUPP,
+		       "pool %s cannot be made: embedded pools are made when they are opened",
+		       spec->name);
+}
+
+static int emb_pool_remove(struct hearth_pool *pool, struct hearth_err *err)
+{
+	return err_set(err, -EOPNOTSUPP,
+		       "pool %s cannot be removed: embedded pools go when they are closed",
+		       pool->name);
+}
+
 /* -- connection ----------------------------------------------------------- */
 
 static void emb_close(struct hearth *h)
@@ -787,6 +807,9 @@ static void emb_close(struct hearth *h)
 
 static const struct hearth_ops embedded_ops = {
 	.close = emb_close,
+	.admin = emb_admin,
+	.pool_create = emb_pool_create,
+	.pool_remove = emb_pool_remove,
 	.pool_info = emb_pool_info,
 	.pool_resize = emb_pool_resize,
 	.tenant_open = emb_tenant_open,

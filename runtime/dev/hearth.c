@@ -17,9 +17,21 @@ void hearth_options_defaults(struct hearth_options *ret_o)
 	ret_o->device = HEARTH_DEVICE;
 }
 
-static int check_pools(const struct hearth_options *o, struct hearth_err *err)
+static int check_pool(const struct hearth_pool_spec *p, struct hearth_err *err)
 {
 	char name[HEARTH_NAME_LEN];
+	int ret;
+
+	ret = text_name(name, sizeof(name), p->name, "pool", err);
+	if (ret)
+		return ret;
+	if ((unsigned)p->kind >= HEARTH_KIND_COUNT)
+		return err_set(err, -EINVAL, "pool %s: no kind %d", p->name, p->kind);
+	return 0;
+}
+
+static int check_pools(const struct hearth_options *o, struct hearth_err *err)
+{
 	int ret;
 
 	if (o->n_pools > DEV_POOLS_MAX)
@@ -28,11 +40,9 @@ static int check_pools(const struct hearth_options *o, struct hearth_err *err)
 	for (size_t i = 0; i < o->n_pools; i++) {
 		const struct hearth_pool_spec *p = &o->pools[i];
 
-		ret = text_name(name, sizeof(name), p->name, "pool", err);
+		ret = check_pool(p, err);
 		if (ret)
 			return ret;
-		if ((unsigned)p->kind >= HEARTH_KIND_COUNT)
-			return err_set(err, -EINVAL, "pool %s: no kind %d", p->name, p->kind);
 		for (size_t k = 0; k < i; k++) {
 			if (!strcmp(o->pools[k].name, p->name))
 				return err_set(err, -EEXIST, "two pools are named %s", p->name);
@@ -121,6 +131,24 @@ static int no_pool(struct hearth_err *err)
 int hearth_pool_resize(struct hearth_pool *pool, uint64_t size, struct hearth_err *err)
 {
 	return pool ? pool->h->ops->pool_resize(pool, size, err) : no_pool(err);
+}
+
+int hearth_pool_create(struct hearth *h, const struct hearth_pool_spec *spec,
+		       struct hearth_err *err)
+{
+	int ret = check_pool(spec, err);
+
+	return ret ? ret : h->ops->pool_create(h, spec, err);
+}
+
+int hearth_pool_remove(struct hearth_pool *pool, struct hearth_err *err)
+{
+	return pool ? pool->h->ops->pool_remove(pool, err) : no_pool(err);
+}
+
+int hearth_admin(struct hearth *h, struct hearth_err *err)
+{
+	return h->ops->admin(h, err);
 }
 
 /* -- tenants and budgets -------------------------------------------------- */

@@ -138,6 +138,8 @@ struct hearth_pool_spec {
 	enum hearth_kind kind;
 	const char *name;
 	uint64_t size;            /* bytes; rounded up to a page */
+	/* hearth_pool_create only: device-tree node of the memory; NULL: pages of the system */
+	const char *node;
 };
 
 struct hearth_options {
@@ -173,6 +175,12 @@ enum hearth_backend hearth_backend_of(const struct hearth *h);
 /* The same as a phrase for a person, e.g. "embedded pools (no /dev/hearth)". */
 const char *hearth_backend_text(const struct hearth *h);
 
+/*
+ * Makes this connection an administrator's: -EPERM without CAP_SYS_ADMIN.
+ * Embedded: 0, every connection is.
+ */
+int hearth_admin(struct hearth *h, struct hearth_err *err);
+
 /* -- pools ---------------------------------------------------------------- */
 
 struct hearth_pool_info {
@@ -203,6 +211,15 @@ int hearth_pool_info(struct hearth_pool *pool, struct hearth_pool_info *ret_info
  * administrator.
  */
 int hearth_pool_resize(struct hearth_pool *pool, uint64_t size, struct hearth_err *err);
+
+/*
+ * Makes a pool (-EEXIST), removes one that is empty (-EBUSY; its handle is
+ * gone after it). Device: administrator. Embedded: -EOPNOTSUPP, its pools are
+ * made by hearth_open.
+ */
+int hearth_pool_create(struct hearth *h, const struct hearth_pool_spec *spec,
+		       struct hearth_err *err);
+int hearth_pool_remove(struct hearth_pool *pool, struct hearth_err *err);
 
 /* -- tenants and budgets -------------------------------------------------- */
 

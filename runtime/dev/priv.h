@@ -17,6 +17,10 @@
 struct hearth_ops {
 	void (*close)(struct hearth *h);
 	int (*pool_info)(struct hearth_pool *pool, struct hearth_pool_info *ret_info);
+	int (*admin)(struct hearth *h, struct hearth_err *err);
+	int (*pool_create)(struct hearth *h, const struct hearth_pool_spec *spec,
+			   struct hearth_err *err);
+	int (*pool_remove)(struct hearth_pool *pool, struct hearth_err *err);
 	int (*pool_resize)(struct hearth_pool *pool, uint64_t size, struct hearth_err *err);
 	int (*tenant_open)(struct hearth *h, const char *name, enum hearth_class cls,
 			   int priority, struct hearth_tenant **ret_t, struct hearth_err *err);
