@@ -36,7 +36,7 @@
 
 struct hearth;
 struct hearth_tenant;
-struct tokenizer;
+struct tok;
 struct gguf;
 struct engine;
 struct session;
@@ -93,7 +93,7 @@ int engine_open(const struct engine_opts *o, struct engine **ret, struct hearth_
 void engine_close(struct engine *e);
 
 const struct engine_plan *engine_the_plan(const struct engine *e);
-const struct tokenizer *engine_tokenizer(const struct engine *e);
+const struct tok *engine_tokenizer(const struct engine *e);
 const struct gguf *engine_gguf(const struct engine *e);
 struct hearth_tenant *engine_tenant(const struct engine *e);
 
