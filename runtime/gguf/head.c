@@ -559,7 +559,7 @@ static int check_places(struct head *h, struct hearth_err *err)
 	return r;
 }
 
-static int no_tail(struct window *w, struct head *h, struct hearth_err *err)
+static int no_tail(const struct head *h, struct hearth_err *err)
 {
 	uint64_t end = (h->data_end + h->alignment - 1) & ~(h->alignment - 1);
 
@@ -653,7 +653,7 @@ static int parse(struct window *w, struct head *h, struct hearth_err *err)
 	h->file_size = w->file_size;
 	if (h->n_tensors)
 		r = check_places(h, err);
-	return r < 0 ? r : no_tail(w, h, err);
+	return r < 0 ? r : no_tail(h, err);
 }
 
 int head_parse(struct window *w, struct head *ret, struct hearth_err *err)

@@ -43,7 +43,9 @@ void tok_free(struct tok *t);
 /*
  * Appends the tokens of text[0..n) to @ids. @literal: @n_literal ascending
  * spans in which control tokens are plain text (what the user or a tool said);
- * word borders are not affected by them. -ENOMEM leaves @ids as it was.
+ * word borders are not affected by them. -ENOMEM, or -EILSEQ where the
+ * vocabulary has no token for a byte (some leave out control characters), leave
+ * @ids as they were.
  */
 int tok_encode(const struct tok *t, const char *text, size_t n, unsigned int flags,
 	       const struct tok_span *literal, size_t n_literal, struct tok_ids *ids);

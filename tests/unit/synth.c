@@ -144,6 +144,94 @@ float synth_normal(uint64_t *state)
 	return s - 6;
 }
 
+/* -- text ------------------------------------------------------------------- */
+
+static void put_char(struct synth_buf *b, uint32_t c)
+{
+	char u[4];
+
+	if (c < 0x80) {
+		u[0] = (char)c;
+		synth_put(b, u, 1);
+	} else if (c < 0x800) {
+		u[0] = (char)(0xc0 | c >> 6);
+		u[1] = (char)(0x80 | (c & 63));
+		synth_put(b, u, 2);
+	} else if (c < 0x10000) {
+		u[0] = (char)(0xe0 | c >> 12);
+		u[1] = (char)(0x80 | (c >> 6 & 63));
+		u[2] = (char)(0x80 | (c & 63));
+		synth_put(b, u, 3);
+	} else {
+		u[0] = (char)(0xf0 | c >> 18);
+		u[1] = (char)(0x80 | (c >> 12 & 63));
+		u[2] = (char)(0x80 | (c >> 6 & 63));
+		u[3] = (char)(0x80 | (c & 63));
+		synth_put(b, u, 4);
+	}
+}
+
+/* Ranges of code points that are all assigned. */
+static const uint32_t script[][2] = {
+	{ 'a', 'z' }, { 'a', 'z' }, { 'a', 'z' }, { 'A', 'Z' }, { 0xc0, 0xff }, { 0x100, 0x17f }, { 0x391, 0x3a1 },
+	{ 0x3b1, 0x3c9 }, { 0x410, 0x44f }, { 0x5d0, 0x5ea }, { 0x621, 0x64a }, { 0x905, 0x939 }, { 0xe01, 0xe3a },
+	{ 0x3041, 0x3096 }, { 0x30a1, 0x30fa }, { 0x4e00, 0x9fa5 }, { 0xac00, 0xd7a3 }, { 0x10400, 0x1044f },
+};
+/* Signs, marks, numbers and blanks. */
+static const uint32_t sign[][2] = {
+	{ 0x21, 0x2f }, { 0x3a, 0x40 }, { 0x5b, 0x60 }, { 0x7b, 0x7e }, { 0xa1, 0xbf }, { 0x300, 0x36f }, { 0x93e, 0x94d },
+	{ 0x2010, 0x2027 }, { 0x2030, 0x205e }, { 0x20a0, 0x20b5 }, { 0x2190, 0x21ff }, { 0x2200, 0x22ff },
+	{ 0x2460, 0x249b }, { 0x3001, 0x3011 }, { 0x1f600, 0x1f64f }, { 0x1f300, 0x1f320 }, { 0xb2, 0xb3 },
+	{ 0x660, 0x669 }, { 0x2160, 0x2188 },
+};
+static const uint32_t blank[] = { ' ', ' ', ' ', '\n', '\n', '\t', '\r', 0xa0, 0x2003, 0x3000, 0x85, 0x2028, 0x180e };
+static const char *const snippet[] = {
+	"'s", "'RE", "'ll", "'D", "'ve", " I'm", "don't", "\r\n", "\n\n\n", "    ", "3.5", "8:30", "https://a.b/c?d=e",
+	"```c\nint x;\n```", "{\"name\": \"lamp\", \"on\": true}", "<|im_end|>", "<tool_call>", "</think>", "\xf0\x9f\x98\xb6"
+	"\xe2\x80\x8d\xf0\x9f\x8c\xab\xef\xb8\x8f", "22,1 \xc2\xb0""C", "$3.50", "a.m.", "", "......", "==", "-->",
+};
+
+#define ONE_OF(a) ((a)[synth_rand(&st) % (sizeof(a) / sizeof((a)[0]))])
+
+static void put_run(struct synth_buf *b, const uint32_t range[2], uint64_t n, uint64_t *state)
+{
+	while (n--)
+		put_char(b, range[0] + (uint32_t)(synth_rand(state) % (range[1] - range[0] + 1)));
+}
+
+void synth_text(struct synth_buf *b, uint64_t seed, size_t n)
+{
+	static const char *const word[] = {
+		"the", "light", "kitchen", "turn", "on", "and", "of", "temperature", "Please", "what", "is", "room",
+		"HELLO", "world", "percent", "brightness", "to", "set", "bedroom", "it", "was", "schedule", "degrees",
+	};
+	size_t end = b->n + n;
+	uint64_t st = seed;
+
+	while (b->n < end) {
+		uint64_t kind = synth_rand(&st) % 100;
+		const char *s;
+
+		if (kind < 55) {
+			s = ONE_OF(word);
+			synth_put(b, " ", synth_rand(&st) % 8 != 0);
+			synth_put(b, s, strlen(s));
+		} else if (kind < 70) {
+			put_run(b, ONE_OF(script), 1 + synth_rand(&st) % 9, &st);
+		} else if (kind < 77) {
+			put_run(b, (uint32_t[]){ '0', '9' }, 1 + synth_rand(&st) % 7, &st);
+		} else if (kind < 86) {
+			put_run(b, ONE_OF(sign), 1 + synth_rand(&st) % 4, &st);
+		} else if (kind < 93) {
+			for (uint64_t k = synth_rand(&st) % 6; k; k--)
+				put_char(b, ONE_OF(blank));
+		} else {
+			s = ONE_OF(snippet);
+			synth_put(b, s, strlen(s));
+		}
+	}
+}
+
 /* -- vocabulary ------------------------------------------------------------- */
 
 /* Learned from, so that words of a home come out as few tokens. */

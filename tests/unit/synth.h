@@ -61,6 +61,13 @@ int synth_model(const char *path, const struct synth_opts *o);
 uint64_t synth_vocab(struct synth_buf *b);
 uint32_t synth_vocab_size(void);
 
+/*
+ * About @n bytes of text as people type it and as they do not: words, numbers,
+ * contractions, runs of blanks and signs, and letters, marks and emoji of many
+ * scripts (of blocks whose code points have not changed for long). UTF-8.
+ */
+void synth_text(struct synth_buf *b, uint64_t seed, size_t n);
+
 /* A seeded generator, the same on every machine. */
 uint64_t synth_rand(uint64_t *state);
 float synth_normal(uint64_t *state);
