@@ -16,7 +16,7 @@
 
 static u64 unclaimed(const struct budget *b)
 {
-	return core_sub_floor(b->limits.min, b->current);
+	return core_sub_floor(b->limits.min, b->used);
 }
 
 /* Guaranteed to others and not yet taken by them. */
@@ -30,22 +30,22 @@ static u64 pool_free(const struct budget_pool *pool)
 	return pool->size - pool->charged;
 }
 
-/* The only place where current changes. */
-static void set_current(struct budget *b, u64 current)
+/* The only place where used changes. */
+static void set_used(struct budget *b, u64 used)
 {
 	struct budget_pool *pool = b->pool;
 
 	pool->claimable -= unclaimed(b);
-	pool->charged -= b->current;
-	b->current = current;
-	pool->charged += current;
+	pool->charged -= b->used;
+	b->used = used;
+	pool->charged += used;
 	pool->claimable += unclaimed(b);
 }
 
 static void note_peaks(struct budget *b)
 {
-	if (b->current > b->peak)
-		b->peak = b->current;
+	if (b->used > b->peak)
+		b->peak = b->used;
 	if (b->pool->charged > b->pool->peak)
 		b->pool->peak = b->pool->charged;
 }
@@ -107,7 +107,7 @@ static u64 share_of(const struct budget *b, u64 free, const struct budget_waiter
 
 static u64 headroom(const struct budget *b)
 {
-	return core_sub_floor(b->limits.max, b->current);
+	return core_sub_floor(b->limits.max, b->used);
 }
 
 u64 budget_available(const struct budget *b)
@@ -129,7 +129,7 @@ static const struct budget *biggest_holder(const struct budget_pool *pool,
 	u64 most = 0;
 
 	for (b = pool->first; b; b = b->next) {
-		u64 over = core_sub_floor(b->current, b->limits.min);
+		u64 over = core_sub_floor(b->used, b->limits.min);
 
 		if (b != not && over > most) {
 			most = over;
@@ -139,8 +139,8 @@ static const struct budget *biggest_holder(const struct budget_pool *pool,
 	if (best)
 		return best;
 	for (b = pool->first; b; b = b->next) {
-		if (b != not && b->current > most) {
-			most = b->current;
+		if (b != not && b->used > most) {
+			most = b->used;
 			best = b;
 		}
 	}
@@ -187,7 +187,7 @@ int budget_pool_resize(struct budget_pool *pool, u64 size, struct budget_refusal
 	if (size < pool->charged) {
 		holder = biggest_holder(pool, NULL);
 		refuse(ref, BUDGET_BY_POOL, size, pool->charged, 0, holder,
-		       holder ? holder->current : 0);
+		       holder ? holder->used : 0);
 		return -EBUSY;
 	}
 	pool->size = size;
@@ -221,7 +221,7 @@ int budget_detach(struct budget *b)
 
 	if (!pool)
 		return 0;
-	if (b->current)
+	if (b->used)
 		return -EBUSY;
 	for (w = pool->queue; w; w = w->next) {
 		if (w->b == b)
@@ -253,12 +253,12 @@ static enum budget_limit explain(const struct budget *b, u64 n, const struct bud
 	const struct budget *holder;
 
 	if (n > headroom(b)) {
-		refuse(ref, BUDGET_BY_MAX, n, b->limits.max, can, b, b->current);
+		refuse(ref, BUDGET_BY_MAX, n, b->limits.max, can, b, b->used);
 		return BUDGET_BY_MAX;
 	}
 	if (n > free) {
 		holder = biggest_holder(pool, b);
-		refuse(ref, BUDGET_BY_POOL, n, pool->size, can, holder, holder->current);
+		refuse(ref, BUDGET_BY_POOL, n, pool->size, can, holder, holder->used);
 		return BUDGET_BY_POOL;
 	}
 	if (n > core_sub_floor(free, others_claim(b))) {
@@ -305,8 +305,8 @@ static int charge(struct budget *b, u64 n, const struct budget_waiter *end, bool
 		return -ENOSPC;
 	}
 	if (n) {
-		over = b->current <= b->limits.high && b->current + n > b->limits.high;
-		set_current(b, b->current + n);
+		over = b->used <= b->limits.high && b->used + n > b->limits.high;
+		set_used(b, b->used + n);
 		note_peaks(b);
 		b->n.charges++;
 		if (over)
@@ -326,9 +326,9 @@ int budget_charge(struct budget *b, u64 n, bool *ret_over_high, struct budget_re
 
 int budget_uncharge(struct budget *b, u64 n)
 {
-	if (n > b->current - b->purgeable)
+	if (n > b->used - b->purgeable)
 		return -EINVAL;
-	set_current(b, b->current - n);
+	set_used(b, b->used - n);
 	return 0;
 }
 
@@ -336,20 +336,20 @@ int budget_move(struct budget *from, struct budget *to, u64 n, struct budget_ref
 {
 	int ret;
 
-	if (from->pool != to->pool || n > from->current - from->purgeable)
+	if (from->pool != to->pool || n > from->used - from->purgeable)
 		return -EINVAL;
 	if (from == to)
 		return 0;
-	set_current(from, from->current - n);
+	set_used(from, from->used - n);
 	ret = budget_charge(to, n, NULL, ref);
 	if (ret)
-		set_current(from, from->current + n);
+		set_used(from, from->used + n);
 	return ret;
 }
 
 u64 budget_excess(const struct budget *b)
 {
-	return core_sub_floor(b->current, core_min(b->limits.high, b->limits.max));
+	return core_sub_floor(b->used, core_min(b->limits.high, b->limits.max));
 }
 
 int budget_set_limits(struct budget *b, const struct budget_limits *l, u64 *ret_excess,
@@ -388,7 +388,7 @@ static int check_each(struct budget_change *changes, size_t n, size_t *ret_bad,
 			return bad_change(i, ret_bad, -EINVAL);
 		}
 		if (l->min > l->max) {
-			refuse(ref, BUDGET_BY_ORDER, l->min, l->max, 0, b, b->current);
+			refuse(ref, BUDGET_BY_ORDER, l->min, l->max, 0, b, b->used);
 			return bad_change(i, ret_bad, -EINVAL);
 		}
 		b->marked = true;
@@ -440,7 +440,7 @@ int budget_purgeable(struct budget *b, s64 n)
 			return -EINVAL;
 		b->purgeable -= amount;
 	} else {
-		if (amount > b->current - b->purgeable)
+		if (amount > b->used - b->purgeable)
 			return -EINVAL;
 		b->purgeable += amount;
 	}
@@ -452,7 +452,7 @@ int budget_purged(struct budget *b, u64 n)
 	if (n > b->purgeable)
 		return -EINVAL;
 	b->purgeable -= n;
-	set_current(b, b->current - n);
+	set_used(b, b->used - n);
 	b->n.purged++;
 	b->n.purged_bytes += n;
 	return 0;
@@ -465,7 +465,7 @@ u64 budget_available_with_purge(const struct budget *asker, const struct budget_
 
 	for (b = asker->pool->first; b; b = b->next) {
 		if (b != asker)
-			gain += core_min(b->purgeable, core_sub_floor(b->current, b->limits.min));
+			gain += core_min(b->purgeable, core_sub_floor(b->used, b->limits.min));
 	}
 	return core_min(headroom(asker), share_of(asker, pool_free(asker->pool) + gain, w));
 }
@@ -478,11 +478,11 @@ static u64 protected_bytes(const struct budget *b)
 /* 0 over high, 1 above low, 2 above min, 3 never. */
 static int rank_of(const struct budget *b)
 {
-	if (b->current <= b->limits.min)
+	if (b->used <= b->limits.min)
 		return 3;
-	if (b->current > b->limits.high)
+	if (b->used > b->limits.high)
 		return 0;
-	return b->current > protected_bytes(b) ? 1 : 2;
+	return b->used > protected_bytes(b) ? 1 : 2;
 }
 
 /* Whether @a gives back before @b, with what each can give. */
@@ -519,9 +519,9 @@ static u64 can_ask(const struct budget *b, bool low_holds)
 	case 0:
 	case 1:
 		/* nothing where low is above high and current between them */
-		return core_sub_floor(b->current, protected_bytes(b));
+		return core_sub_floor(b->used, protected_bytes(b));
 	case 2:
-		return low_holds ? 0 : b->current - b->limits.min;
+		return low_holds ? 0 : b->used - b->limits.min;
 	default:
 		return 0;
 	}
@@ -535,7 +535,7 @@ struct budget *budget_reclaim_next(const struct budget *asker, const struct budg
 	u64 most = 0, gives;
 
 	for (b = asker->pool->first; b; b = b->next)
-		above_low += b->current > protected_bytes(b);
+		above_low += b->used > protected_bytes(b);
 	/*
 	 * Somebody above its low is never @b itself here: at rank 2 @b is at or
 	 * below its own.
@@ -616,10 +616,10 @@ int budget_check(const struct budget_pool *pool)
 	for (b = pool->first; b; b = b->next) {
 		CHECK(b->pool == pool);
 		CHECK(b->prev == prev);
-		CHECK(b->purgeable <= b->current);
-		CHECK(b->peak >= b->current);
+		CHECK(b->purgeable <= b->used);
+		CHECK(b->peak >= b->used);
 		CHECK(b->limits.min <= b->limits.max);
-		charged += b->current;
+		charged += b->used;
 		min_sum += b->limits.min;
 		claimable += unclaimed(b);
 		count++;

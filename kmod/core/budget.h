@@ -70,7 +70,7 @@ struct budget {
 	struct budget *prev, *next;
 	void *owner;               /* the caller's tenant, for naming the holder */
 	struct budget_limits limits;
-	u64 current;
+	u64 used;                  /* current; that word is a macro in the kernel */
 	u64 peak;
 	u64 purgeable;             /* part of current; see budget_purgeable() */
 	s32 priority;              /* higher is served first, asked last; the caller's to
@@ -124,7 +124,7 @@ void budget_attach(struct budget *b, struct budget_pool *pool, s32 priority, voi
 /* -EBUSY while it has charges; its limits end with it. NULL pool is legal. */
 int budget_detach(struct budget *b);
 
-/* What @b could be charged now. */
+/* What @b could be charged now, as a newcomer: behind those who wait. */
 u64 budget_available(const struct budget *b);
 
 /*
@@ -224,6 +224,9 @@ struct budget_waiter {
 
 void budget_wait_begin(struct budget_waiter *w, struct budget *b, u64 n);
 void budget_wait_end(struct budget_waiter *w);  /* legal when not queued */
+
+/* What a queued waiter could be charged now: behind those ahead of it. */
+u64 budget_wait_available(const struct budget_waiter *w);
 
 /*
  * The charge of a waiter: as budget_charge, counting only those ahead of it.

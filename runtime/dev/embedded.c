@@ -235,7 +235,7 @@ static void announce(struct emb *e, struct emb_rec *rec)
 static bool rec_idle(struct emb *e, const struct emb_rec *rec)
 {
 	for (size_t i = 0; i < e->base.n_pools; i++) {
-		if (rec->acct[i].b.current)
+		if (rec->acct[i].b.used)
 			return false;
 	}
 	return true;
@@ -366,7 +366,7 @@ void emb_note(struct emb *e, struct emb_rec *rec, struct emb_pool *pool)
 {
 	struct emb_account *acct = emb_account(rec, pool);
 
-	emb_gauge(e, &acct->gauge, &acct->rules, acct->b.current, rec, pool);
+	emb_gauge(e, &acct->gauge, &acct->rules, acct->b.used, rec, pool);
 	emb_gauge(e, &pool->gauge, &pool->rules, pool->budget.charged, NULL, pool);
 }
 
@@ -412,7 +412,7 @@ static void ask_for(struct emb *e, struct emb_pool *pool, const struct budget_wa
 		emb_emit(e, from->owner, pool, (struct hearth_event){
 			.type = HEARTH_EVENT_RECLAIM,
 			.bytes = bytes,
-			.current = from->current,
+			.current = from->used,
 			.limit = from->limits.low,
 			.deadline_ns = deadline,
 		});
@@ -456,7 +456,7 @@ int emb_charge(struct emb *e, struct emb_rec *rec, struct emb_pool *pool, uint64
 	int ret = -ENOSPC;
 
 	purge_for(e, b, n, NULL);
-	if (wait_ms && n > budget_available(b) && n <= core_sub_floor(b->limits.max, b->current)) {
+	if (wait_ms && n > budget_available(b) && n <= core_sub_floor(b->limits.max, b->used)) {
 		ret = wait_for(e, pool, b, n, wait_ms, &over, &ref);
 		/* counts the refusal, and gives the last word to what is free now */
 		if (ret && !budget_charge(b, n, &over, &ref))
@@ -468,7 +468,7 @@ int emb_charge(struct emb *e, struct emb_rec *rec, struct emb_pool *pool, uint64
 		emb_emit(e, rec, pool, (struct hearth_event){
 			.type = HEARTH_EVENT_REFUSED,
 			.bytes = n,
-			.current = b->current,
+			.current = b->used,
 			.limit = ref.limit_bytes,
 		});
 		return emb_refuse(err, ret, rec, pool, &ref);
@@ -477,7 +477,7 @@ int emb_charge(struct emb *e, struct emb_rec *rec, struct emb_pool *pool, uint64
 		emb_emit(e, rec, pool, (struct hearth_event){
 			.type = HEARTH_EVENT_HIGH,
 			.bytes = n,
-			.current = b->current,
+			.current = b->used,
 			.limit = b->limits.high,
 		});
 	emb_note(e, rec, pool);
@@ -559,7 +559,7 @@ static void limits_changed(struct emb *e, struct emb_rec *rec, struct emb_pool *
 	set_rules(acct, pool);
 	emb_emit(e, rec, pool, (struct hearth_event){
 		.type = HEARTH_EVENT_BUDGET,
-		.current = acct->b.current,
+		.current = acct->b.used,
 		.limit = acct->b.limits.max,
 	});
 	if (excess) {
@@ -567,7 +567,7 @@ static void limits_changed(struct emb *e, struct emb_rec *rec, struct emb_pool *
 		emb_emit(e, rec, pool, (struct hearth_event){
 			.type = HEARTH_EVENT_RECLAIM,
 			.bytes = excess,
-			.current = acct->b.current,
+			.current = acct->b.used,
 			.limit = core_min(acct->b.limits.high, acct->b.limits.max),
 		});
 	}
@@ -678,7 +678,7 @@ static void fill_usage(const struct emb_account *acct, struct hearth_usage *u)
 	*u = (struct hearth_usage){
 		.budget = { .min = b->limits.min, .low = b->limits.low,
 			    .high = b->limits.high, .max = b->limits.max },
-		.current = b->current,
+		.current = b->used,
 		.peak = b->peak,
 		.purgeable = b->purgeable,
 		.n_charge = b->n.charges,
@@ -711,7 +711,7 @@ static int emb_peak_reset(struct hearth_tenant *t, struct hearth_pool *pool)
 
 	pthread_mutex_lock(&e->lock);
 	b = &emb_account(rec_of(t), emb_pool_of(pool))->b;
-	b->peak = b->current;
+	b->peak = b->used;
 	pthread_mutex_unlock(&e->lock);
 	return 0;
 }

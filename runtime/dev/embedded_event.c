@@ -122,7 +122,7 @@ static void tick(struct emb *e, bool known, uint64_t used, uint64_t total)
 		emb_gauge(e, &p->gauge, &p->rules, p->budget.charged, NULL, p);
 		for (rec = e->first; rec; rec = rec->next)
 			emb_gauge(e, &rec->acct[i].gauge, &rec->acct[i].rules,
-				  rec->acct[i].b.current, rec, p);
+				  rec->acct[i].b.used, rec, p);
 	}
 }
 

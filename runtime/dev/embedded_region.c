@@ -270,7 +270,7 @@ void emb_purge_oldest(struct emb *e, struct emb_account *acct)
 	emb_emit(e, rec, obj->pool, (struct hearth_event){
 		.type = HEARTH_EVENT_PURGED,
 		.bytes = obj->size,
-		.current = acct->b.current,
+		.current = acct->b.used,
 	});
 	emb_note(e, rec, obj->pool);
 	if (!r) {

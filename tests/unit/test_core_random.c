@@ -216,7 +216,7 @@ static int charge_over_max_by_one(struct budget *b, u64 n, bool *over, struct bu
 {
 	int ret = budget_charge(b, n, over, ref);
 
-	if (ret && ref->limit == BUDGET_BY_MAX && b->current + n == b->limits.max + 1) {
+	if (ret && ref->limit == BUDGET_BY_MAX && b->used + n == b->limits.max + 1) {
 		struct budget_limits was = b->limits, more = was;
 
 		more.max++;
@@ -235,9 +235,9 @@ static int charge_ignores_guarantees(struct budget *b, u64 n, bool *over,
 
 	ret = budget_charge(b, n, over, ref);
 	if (ret && ref->limit == BUDGET_BY_MIN) {
-		b->pool->claimable = core_sub_floor(b->limits.min, b->current);
+		b->pool->claimable = core_sub_floor(b->limits.min, b->used);
 		ret = budget_charge(b, n, over, ref);
-		b->pool->claimable += was - core_sub_floor(b->limits.min, b->current);
+		b->pool->claimable += was - core_sub_floor(b->limits.min, b->used);
 	}
 	return ret;
 }
@@ -284,7 +284,7 @@ static int compare(struct world *x)
 			SAME(!b->pool);
 			continue;
 		}
-		SAME((long long)b->current == t->current);
+		SAME((long long)b->used == t->current);
 		SAME((long long)b->peak == t->peak);
 		SAME((long long)b->purgeable == t->purgeable);
 		SAME((long long)b->limits.min == t->min && (long long)b->limits.max == t->max);

@@ -345,7 +345,7 @@ static bool budget_replay_step(struct budget_replay *r, const struct budget_step
 		budget_wait_end(&r->w[s->to]);
 		return true;
 	case B_CURRENT:
-		value = b->current;
+		value = b->used;
 		break;
 	case B_PEAK:
 		value = b->peak;

@@ -54,9 +54,9 @@
  *  32-bit and 64-bit callers.
  *
  *  A call that fails changes nothing: neither the state nor the struct. The
- *  one exception: where HEARTH_IOC_ALLOC, _CHARGE, _FIND, _BUDGET_SET,
- *  _POOL_RESIZE and _TAKE_BACK fail with ENOSPC or ETIMEDOUT, out_refusal says
- *  which limit refused, and whose memory stands in the way.
+ *  exceptions: out_bad of HEARTH_IOC_BUDGET_SET, and, where HEARTH_IOC_ALLOC,
+ *  _CHARGE, _FIND, _BUDGET_SET and _POOL_RESIZE fail with ENOSPC or ETIMEDOUT,
+ *  out_refusal: which limit refused, and whose memory stands in the way.
  *
  * BUDGETS
  *
@@ -329,8 +329,8 @@ struct hearth_ioc_join {
  * @name: its name
  * @kind: enum hearth_pool_kind
  * @backing: enum hearth_backing
- * @bytes: its size, a multiple of the page size; for RESERVED 0 means all of
- *	the node, and more than the node is EINVAL
+ * @bytes: its size, a multiple of the block size (kind account: any); for
+ *	RESERVED 0 means all of the node, and more than the node is EINVAL
  * @node: RESERVED: name of the node under /reserved-memory; else zeros
  * @out_pool: its id (never 0, not used again while the module is loaded)
  * @reserved: must be 0
@@ -356,12 +356,11 @@ struct hearth_ioc_pool_create {
  * struct hearth_ioc_pool_resize - ioctl(HEARTH_IOC_POOL_RESIZE)
  * @size: sizeof(struct hearth_ioc_pool_resize)
  * @pool: id of the pool
- * @bytes: its new size, a multiple of the page size
+ * @bytes: its new size, a multiple of the block size (kind account: any)
  * @out_refusal: on ENOSPC
  *
  * Administrator. ENOSPC: below the sum of min. EBUSY: below what is charged,
- * or the memory to be given up is in use (a region lies there, or it is
- * quarantined). EINVAL: a reserved pool beyond its node. ENOMEM: the page
+ * or too few whole blocks are free. EINVAL: a reserved pool beyond its node. ENOMEM: the page
  * allocator cannot give that much.
  */
 struct hearth_ioc_pool_resize {
@@ -591,7 +590,7 @@ struct hearth_budget_entry {
  * @entries: pointer to an array of struct hearth_budget_entry
  * @count: entries in it, 1 to HEARTH_BUDGETS_MAX
  * @stride: bytes from one entry to the next, at least the first version's
- * @out_bad: on any failure after the array was read: index of the wrong entry
+ * @out_bad: on any failure: index of the wrong entry, 0 when it is none of them
  * @reserved: must be 0
  * @out_refusal: on ENOSPC
  *
@@ -778,7 +777,8 @@ enum hearth_event_kind {
 	HEARTH_EV_PRESSURE = 1,	/* level of a tenant in a pool, of a pool, or
 				 * (pool 0) of the system */
 	HEARTH_EV_HIGH,		/* a tenant went over its high */
-	HEARTH_EV_REFUSED,	/* a charge was refused */
+	HEARTH_EV_REFUSED,	/* a charge was refused (at most ten a second for a
+				 * tenant in a pool; its counters count all) */
 	HEARTH_EV_RECLAIM,	/* please give back bytes until deadline */
 	HEARTH_EV_PURGED,	/* a region that was offered was taken */
 	HEARTH_EV_BUDGET,	/* limits were changed */

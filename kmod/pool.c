@@ -1,0 +1,864 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Pools: made when the module is loaded, or at run time by the administrator.
+ *
+ * A pool's address space is cut into blocks. A block that the pool gave back
+ * (it was shrunk, or the system ran out of memory) leaves a hole: its range is
+ * taken in the extent map by ABSENT, and growing fills holes first. So memory
+ * can be given back wherever a whole block is free.
+ */
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/of.h>
+#include <linux/of_reserved_mem.h>
+#include <linux/slab.h>
+
+#include "priv.h"
+#include "trace.h"
+
+static char *weights, *kv, *scratch, *account;
+module_param(weights, charp, 0444);
+MODULE_PARM_DESC(weights, "pool made at load: SIZE[KMG], or node:NAME[,SIZE] for a reserved-memory node");
+module_param(kv, charp, 0444);
+MODULE_PARM_DESC(kv, "the same, kind kv");
+module_param(scratch, charp, 0444);
+MODULE_PARM_DESC(scratch, "the same, kind scratch");
+module_param(account, charp, 0444);
+MODULE_PARM_DESC(account, "pool for charges alone, made at load: SIZE[KMG]");
+
+static char absent_mark;
+#define ABSENT ((void *)&absent_mark)
+
+/* Spare nodes that are always there, for giving back when nothing can be had. */
+#define SPARES_KEPT 16
+
+struct hearth_pool *hearth_pool_get(u32 id)
+{
+	u32 i;
+
+	lockdep_assert_held(&hearth.lock);
+	for (i = 0; i < HEARTH_POOLS; i++) {
+		if (hearth.pools[i] && hearth.pools[i]->id == id)
+			return hearth.pools[i];
+	}
+	return NULL;
+}
+
+/* By id, by name, or the next after an id; NULL when there is none. */
+struct hearth_pool *hearth_pool_pick(u32 id, u32 flags, const char *name)
+{
+	struct hearth_pool *best = NULL, *p;
+	u32 i;
+
+	lockdep_assert_held(&hearth.lock);
+	for (i = 0; i < HEARTH_POOLS; i++) {
+		p = hearth.pools[i];
+		if (!p)
+			continue;
+		if (flags & HEARTH_GET_BY_NAME) {
+			if (!strncmp(p->name, name, HEARTH_NAME_MAX))
+				return p;
+		} else if (flags & HEARTH_GET_NEXT) {
+			if (p->id > id && (!best || p->id < best->id))
+				best = p;
+		} else if (p->id == id) {
+			return p;
+		}
+	}
+	return best;
+}
+
+/* At least @n spare nodes in the map. */
+int hearth_spares(struct hearth_pool *pool, u32 n)
+{
+	struct extent *e;
+
+	lockdep_assert_held(&hearth.lock);
+	while (pool->map.n_spare < n + SPARES_KEPT) {
+		e = kzalloc(sizeof(*e), GFP_KERNEL);
+		if (!e)
+			return pool->map.n_spare >= n ? 0 : -ENOMEM;
+		pool->overhead += sizeof(*e);
+		extent_spare_put(&pool->map, e);
+	}
+	return 0;
+}
+
+static void spares_trim(struct hearth_pool *pool, u32 keep)
+{
+	struct extent *e;
+
+	while (pool->map.n_spare > keep) {
+		e = extent_spare_get(&pool->map);
+		pool->overhead -= sizeof(*e);
+		kfree(e);
+	}
+}
+
+static u64 block_overhead(const struct hearth_block *blk)
+{
+	/* The table's slot, the struct, and the list of pages. */
+	return sizeof(void *) + sizeof(*blk) + (blk->parts ? BLOCK_PAGES * sizeof(*blk->parts) : 0);
+}
+
+/* Puts a block at an index that has none. */
+static int block_put(struct hearth_pool *pool, u64 index, struct hearth_block *blk)
+{
+	int ret;
+
+	ret = xa_err(xa_store(&pool->blocks, index, blk, GFP_KERNEL));
+	if (ret)
+		return ret;
+	pool->by_kind[blk->kind] += BLOCK_SIZE_;
+	pool->overhead += block_overhead(blk);
+	return 0;
+}
+
+static void block_take(struct hearth_pool *pool, u64 index)
+{
+	struct hearth_block *blk = xa_erase(&pool->blocks, index);
+
+	if (!blk)
+		return;
+	pool->by_kind[blk->kind] -= BLOCK_SIZE_;
+	pool->overhead -= block_overhead(blk);
+	hearth_block_free(pool->backing, blk);
+}
+
+/* Frees a pool that nobody can see any more, also one half made. */
+static void pool_free(struct hearth_pool *pool)
+{
+	struct hearth_block *blk;
+	struct extent *e, *next;
+	unsigned long i;
+
+	if (!pool)
+		return;
+	xa_for_each(&pool->blocks, i, blk)
+		hearth_block_free(pool->backing, blk);
+	xa_destroy(&pool->blocks);
+	for (e = pool->map.first; e; e = next) {
+		next = e->next;
+		kfree(e);
+	}
+	spares_trim(pool, 0);
+	kfree(pool);
+}
+
+/* -- the reserved-memory node -------------------------------------------------- */
+
+#if IS_ENABLED(CONFIG_OF_RESERVED_MEM)
+/*
+ * The node's range, cut to whole blocks. A node with no-map has no linear map,
+ * one with reusable is CMA: neither can serve, and it is said why.
+ */
+static int node_range(const char *name, phys_addr_t *ret_base, u64 *ret_bytes)
+{
+	struct device_node *parent, *np;
+	struct reserved_mem *rmem;
+	phys_addr_t base, end;
+	const char *why = NULL;
+	unsigned long pfn;
+
+	parent = of_find_node_by_path("/reserved-memory");
+	np = of_get_child_by_name(parent, name);
+	of_node_put(parent);
+	if (!np) {
+		pr_err("hearth: no node %s under /reserved-memory\n", name);
+		return -ENODEV;
+	}
+	rmem = of_reserved_mem_lookup(np);
+	if (of_property_read_bool(np, "no-map"))
+		why = "it is no-map, and the kernel cannot reach it";
+	else if (of_property_read_bool(np, "reusable"))
+		why = "it is reusable (CMA), and its pages may be moved";
+	else if (!rmem)
+		why = "the kernel did not reserve it";
+	of_node_put(np);
+	if (why) {
+		pr_err("hearth: node %s cannot be a pool: %s\n", name, why);
+		return -ENODEV;
+	}
+	base = ALIGN(rmem->base, BLOCK_SIZE_);
+	end = ALIGN_DOWN(rmem->base + rmem->size, BLOCK_SIZE_);
+	if (base >= end) {
+		pr_err("hearth: node %s has no whole block of 2 MiB\n", name);
+		return -ENODEV;
+	}
+	for (pfn = PHYS_PFN(base); pfn < PHYS_PFN(end); pfn++) {
+		if (!pfn_valid(pfn) || !PageReserved(pfn_to_page(pfn)) ||
+		    page_count(pfn_to_page(pfn)) != 1) {
+			pr_err("hearth: node %s cannot be a pool: page %#lx is not reserved memory in the linear map\n",
+			       name, pfn - PHYS_PFN(base));
+			return -ENODEV;
+		}
+	}
+	if (end - base != rmem->size)
+		pr_info("hearth: node %s: %llu of %llu KiB used, whole blocks of 2 MiB\n", name,
+			(u64)(end - base) >> 10, (u64)rmem->size >> 10);
+	*ret_base = base;
+	*ret_bytes = end - base;
+	return 0;
+}
+#else
+static int node_range(const char *name, phys_addr_t *ret_base, u64 *ret_bytes)
+{
+	pr_err("hearth: this kernel has no device tree: no node %s\n", name);
+	return -ENODEV;
+}
+#endif
+
+/* -- making and removing -------------------------------------------------------- */
+
+static int blocks_get(struct hearth_pool *pool, u64 first, u64 n, struct hearth_block **list)
+{
+	if (pool->backing == HEARTH_BACKING_RESERVED)
+		return hearth_blocks_reserved(pool->base + (first << BLOCK_SHIFT), n, list);
+	return hearth_blocks_alloc(n, list);
+}
+
+/* Memory and map of a new pool of @bytes. */
+static int pool_fill(struct hearth_pool *pool, u64 bytes)
+{
+	u64 n = bytes >> BLOCK_SHIFT, i, put = 0;
+	struct hearth_block **list;
+	struct extent *e;
+	int ret;
+
+	e = kzalloc(sizeof(*e), GFP_KERNEL);
+	if (!e)
+		return -ENOMEM;
+	ret = extent_map_init(&pool->map, bytes, PAGE_SIZE, e);
+	if (WARN_ON(ret)) {
+		kfree(e);
+		return ret;
+	}
+	pool->overhead += sizeof(*pool) + sizeof(*e);
+	list = kvcalloc(n, sizeof(*list), GFP_KERNEL);
+	if (!list)
+		return -ENOMEM;
+	ret = blocks_get(pool, 0, n, list);
+	for (i = 0; !ret && i < n; i++) {
+		ret = block_put(pool, i, list[i]);
+		put = i + !ret;
+	}
+	for (i = put; i < n; i++)
+		hearth_block_free(pool->backing, list[i]);
+	kvfree(list);
+	return ret;
+}
+
+/* What may be made at all, and how large. */
+static int pool_check(struct hearth_pool *pool, u64 *bytes)
+{
+	int ret;
+
+	ret = args_name(pool->name, HEARTH_NAME_MAX);
+	if (ret)
+		return ret;
+	if (pool->kind > HEARTH_POOL_ACCOUNT || pool->backing > HEARTH_BACKING_RESERVED)
+		return -EOPNOTSUPP;
+	if ((pool->kind == HEARTH_POOL_ACCOUNT) != (pool->backing == HEARTH_BACKING_NONE))
+		return -EINVAL;
+	if (pool->backing == HEARTH_BACKING_RESERVED) {
+		ret = args_name(pool->node, HEARTH_REGION_NAME_MAX);
+		if (ret)
+			return ret;
+		ret = node_range(pool->node, &pool->base, &pool->node_bytes);
+		if (ret)
+			return ret;
+		*bytes = *bytes ?: pool->node_bytes;
+		if (*bytes > pool->node_bytes)
+			return -EINVAL;
+	} else {
+		ret = args_zero(pool->node, HEARTH_REGION_NAME_MAX);
+		if (ret)
+			return ret;
+	}
+	if (!*bytes || *bytes > S64_MAX)
+		return -EINVAL;
+	if (pool->kind != HEARTH_POOL_ACCOUNT) {
+		if (*bytes & (BLOCK_SIZE_ - 1))
+			return -EINVAL;
+		if (*bytes >> PAGE_SHIFT > ULONG_MAX >> 1)
+			return -ENOMEM;
+	}
+	/* Not even worth trying, and it would drive everybody else out first. */
+	if (pool->backing == HEARTH_BACKING_BUDDY &&
+	    *bytes >> PAGE_SHIFT > max_t(long, si_mem_available(), 0))
+		return -ENOMEM;
+	return 0;
+}
+
+static bool node_taken(const struct hearth_pool *pool)
+{
+	u32 i;
+
+	for (i = 0; i < HEARTH_POOLS; i++) {
+		const struct hearth_pool *p = hearth.pools[i];
+
+		if (p && pool->backing == HEARTH_BACKING_RESERVED &&
+		    p->backing == HEARTH_BACKING_RESERVED && p->base == pool->base)
+			return true;
+	}
+	return false;
+}
+
+static int pool_publish(struct hearth_pool *pool, u64 bytes)
+{
+	u32 i;
+	int ret;
+
+	lockdep_assert_held(&hearth.lock);
+	if (hearth_pool_pick(0, HEARTH_GET_BY_NAME, pool->name) || node_taken(pool))
+		return -EEXIST;
+	for (i = 0; i < HEARTH_POOLS && hearth.pools[i]; i++)
+		;
+	if (i == HEARTH_POOLS || hearth.next_pool == U32_MAX)
+		return -EOVERFLOW;
+	pool->index = i;
+	budget_pool_init(&pool->bp, bytes);
+	pressure_init(&pool->pressure, ktime_get_ns());
+	pressure_rules_default(&pool->rules, bytes);
+	if (pool->kind != HEARTH_POOL_ACCOUNT) {
+		ret = hearth_spares(pool, EXTENT_SPARE_ALLOC);
+		if (ret)
+			return ret;
+	}
+	ret = hearth_budgets_for_pool(pool);
+	if (ret)
+		return ret;
+	pool->id = ++hearth.next_pool;
+	hearth.pools[i] = pool;
+	hearth.n_pools++;
+	hearth_event_pool(HEARTH_EV_POOL_NEW, pool);
+	return 0;
+}
+
+static int pool_create(const char *name, u32 kind, u32 backing, u64 bytes, const char *node,
+		       u32 *ret_id)
+{
+	struct hearth_pool *pool;
+	bool taken;
+	int ret;
+
+	pool = kzalloc(sizeof(*pool), GFP_KERNEL);
+	if (!pool)
+		return -ENOMEM;
+	memcpy(pool->name, name, HEARTH_NAME_MAX);
+	memcpy(pool->node, node, HEARTH_REGION_NAME_MAX);
+	pool->kind = kind;
+	pool->backing = backing;
+	pool->default_max = HEARTH_NOLIMIT;
+	init_waitqueue_head(&pool->wait);
+	hash_init(pool->names);
+	xa_init(&pool->blocks);
+
+	mutex_lock(&hearth.lock);
+	taken = !args_name(name, HEARTH_NAME_MAX) &&
+		hearth_pool_pick(0, HEARTH_GET_BY_NAME, name);
+	mutex_unlock(&hearth.lock);
+	ret = taken ? -EEXIST : pool_check(pool, &bytes);
+	if (!ret && backing == HEARTH_BACKING_RESERVED) {
+		/* Before its pages are looked at again. */
+		mutex_lock(&hearth.lock);
+		ret = node_taken(pool) ? -EEXIST : 0;
+		mutex_unlock(&hearth.lock);
+	}
+	pool->target = bytes;
+	if (!ret && kind != HEARTH_POOL_ACCOUNT)
+		ret = pool_fill(pool, bytes);
+	if (!ret) {
+		mutex_lock(&hearth.lock);
+		ret = pool_publish(pool, bytes);
+		mutex_unlock(&hearth.lock);
+	}
+	if (ret) {
+		pool_free(pool);
+		return ret;
+	}
+	if (kind == HEARTH_POOL_ACCOUNT)
+		pr_info("hearth: pool %s: charges up to %llu KiB\n", pool->name, bytes >> 10);
+	else
+		pr_info("hearth: pool %s: %llu KiB, of it in 2 MiB blocks %llu, in 64 KiB %llu, in pages %llu\n",
+			pool->name, bytes >> 10, pool->by_kind[BLOCK_LARGE] >> 10,
+			pool->by_kind[BLOCK_MEDIUM] >> 10, pool->by_kind[BLOCK_SMALL] >> 10);
+	*ret_id = pool->id;
+	return 0;
+}
+
+/* Out of sight of everybody; only budgets without charges are left of it. */
+static void pool_unpublish(struct hearth_pool *pool)
+{
+	hearth_event_pool(HEARTH_EV_POOL_GONE, pool);
+	hearth_budgets_drop_pool(pool);
+	hearth.pools[pool->index] = NULL;
+	hearth.n_pools--;
+}
+
+/* SIZE, or node:NAME[,SIZE]. A node that cannot serve falls back to SIZE. */
+static int pool_from_param(const char *kind_name, u32 kind, const char *text)
+{
+	char name[HEARTH_NAME_MAX] = "", node[HEARTH_REGION_NAME_MAX] = "";
+	const char *p = text, *comma;
+	u64 bytes = 0;
+	char *end;
+	u32 id;
+	int ret;
+
+	strscpy(name, kind_name, sizeof(name));
+	if (!strncmp(p, "node:", 5) && kind != HEARTH_POOL_ACCOUNT) {
+		p += 5;
+		comma = strchrnul(p, ',');
+		if (comma - p >= sizeof(node) || comma == p)
+			goto bad;
+		memcpy(node, p, comma - p);
+		p = *comma ? comma + 1 : NULL;
+	}
+	if (p) {
+		bytes = memparse(p, &end);
+		if (*end || end == p || !bytes)
+			goto bad;
+		if (kind != HEARTH_POOL_ACCOUNT && bytes & (BLOCK_SIZE_ - 1)) {
+			bytes = ALIGN_DOWN(bytes, BLOCK_SIZE_);
+			pr_warn("hearth: %s=%s is no multiple of 2 MiB: %llu KiB\n", kind_name,
+				text, bytes >> 10);
+			if (!bytes)
+				goto bad;
+		}
+	}
+	ret = -ENODEV;
+	if (*node)
+		ret = pool_create(name, kind, HEARTH_BACKING_RESERVED, bytes, node, &id);
+	if (ret && *node && bytes) {
+		pr_warn("hearth: pool %s falls back to the page allocator\n", name);
+		memset(node, 0, sizeof(node));
+	}
+	if (ret && bytes)
+		ret = pool_create(name, kind, kind == HEARTH_POOL_ACCOUNT ? HEARTH_BACKING_NONE :
+				  HEARTH_BACKING_BUDDY, bytes, node, &id);
+	if (ret)
+		pr_err("hearth: pool %s could not be made from \"%s\": error %d\n", name, text, ret);
+	return ret;
+bad:
+	pr_err("hearth: %s=%s is not SIZE[KMG]%s\n", kind_name, text,
+	       kind == HEARTH_POOL_ACCOUNT ? "" : " or node:NAME[,SIZE]");
+	return -EINVAL;
+}
+
+/*
+ * A parameter that cannot be understood fails the load; a pool that cannot be
+ * had does not, so that the others and the device are there.
+ */
+int hearth_pools_init(void)
+{
+	static const char * const names[] = { "weights", "kv", "scratch", "account" };
+	char *texts[] = { weights, kv, scratch, account };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		if (texts[i] && *texts[i] && pool_from_param(names[i], i, texts[i]) == -EINVAL) {
+			hearth_pools_exit();
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+void hearth_pools_exit(void)
+{
+	u32 i;
+
+	mutex_lock(&hearth.lock);
+	for (i = 0; i < HEARTH_POOLS; i++) {
+		struct hearth_pool *pool = hearth.pools[i];
+
+		if (!pool)
+			continue;
+		WARN_ON(pool->bp.charged || pool->regions || pool->waiters);
+		pool_unpublish(pool);
+		pool_free(pool);
+	}
+	mutex_unlock(&hearth.lock);
+}
+
+/* -- growing and shrinking ------------------------------------------------------- */
+
+static void pool_resized(struct hearth_pool *pool)
+{
+	struct hearth_tenant *t;
+	unsigned long id;
+
+	pressure_rules_default(&pool->rules, pool->bp.size);
+	xa_for_each(&hearth.tenants, id, t)
+		hearth_pressure_rules(t->budgets[pool->index]);
+	hearth_pressure_pool(pool);
+	hearth_event_pool(HEARTH_EV_POOL_SIZE, pool);
+	hearth_wake(pool);
+}
+
+/* Whole free blocks inside a free extent. */
+static u64 whole_blocks(const struct extent *e)
+{
+	u64 first = ALIGN(e->start, BLOCK_SIZE_);
+	u64 end = ALIGN_DOWN(e->start + e->size, BLOCK_SIZE_);
+
+	return e->state == EXTENT_FREE && end > first ? (end - first) >> BLOCK_SHIFT : 0;
+}
+
+static u64 free_blocks(const struct hearth_pool *pool)
+{
+	const struct extent *e;
+	u64 n = 0;
+
+	for (e = pool->map.first; e; e = e->next)
+		n += whole_blocks(e);
+	return n;
+}
+
+/* Holes at the end of the map are cut off. */
+static void trim_tail(struct hearth_pool *pool)
+{
+	struct extent *e;
+
+	while ((e = pool->map.last) && e->state == EXTENT_USED && e->owner == ABSENT) {
+		u64 start = e->start;
+
+		extent_free(&pool->map, e);
+		if (WARN_ON(extent_resize(&pool->map, start)))
+			break;
+	}
+}
+
+/* Makes holes of up to @n free blocks, from the end; allocates nothing. */
+static u64 blocks_drop(struct hearth_pool *pool, u64 n)
+{
+	struct extent *e, *hole;
+	u64 done = 0, at;
+
+	while (done < n) {
+		for (e = pool->map.last; e && !whole_blocks(e); e = e->prev)
+			;
+		if (!e || pool->map.n_spare < EXTENT_SPARE_ALLOC)
+			break;
+		at = ALIGN_DOWN(e->start + e->size, BLOCK_SIZE_) - BLOCK_SIZE_;
+		if (WARN_ON(extent_alloc_at(&pool->map, at, BLOCK_SIZE_, ABSENT, &hole)))
+			break;
+		block_take(pool, at >> BLOCK_SHIFT);
+		done++;
+	}
+	trim_tail(pool);
+	return done;
+}
+
+static int pool_shrink(struct hearth_pool *pool, u64 bytes, struct hearth_refusal *out)
+{
+	struct budget_refusal ref = {};
+	u64 n = (pool->bp.size - bytes) >> BLOCK_SHIFT;
+	int ret;
+
+	lockdep_assert_held(&hearth.lock);
+	if (pool->kind != HEARTH_POOL_ACCOUNT) {
+		if (bytes >= pool->bp.charged && bytes >= pool->bp.min_sum && free_blocks(pool) < n)
+			return -EBUSY;
+		ret = hearth_spares(pool, 2 * n + EXTENT_SPARE_ALLOC);
+		if (ret)
+			return ret;
+	}
+	ret = budget_pool_resize(&pool->bp, bytes, &ref);
+	if (ret == -ENOSPC)
+		hearth_refusal_fill(out, &ref);
+	if (ret)
+		return ret;
+	if (pool->kind != HEARTH_POOL_ACCOUNT) {
+		WARN_ON(blocks_drop(pool, n) != n);
+		spares_trim(pool, 2 * SPARES_KEPT);
+	}
+	return 0;
+}
+
+/* Where block number @k of a growth goes: the first hole, else the end. */
+static struct extent *first_hole(struct hearth_pool *pool)
+{
+	struct extent *e;
+
+	for (e = pool->map.first; e; e = e->next) {
+		if (e->state == EXTENT_USED && e->owner == ABSENT)
+			return e;
+	}
+	return NULL;
+}
+
+/* Puts one block in: into a hole, or at the end. */
+static int block_add(struct hearth_pool *pool, struct hearth_block *blk)
+{
+	struct extent *hole = first_hole(pool);
+	u64 at = hole ? hole->start : pool->map.size;
+	int ret;
+
+	ret = block_put(pool, at >> BLOCK_SHIFT, blk);
+	if (ret)
+		return ret;
+	if (hole) {
+		extent_free(&pool->map, hole);
+		return 0;
+	}
+	ret = hearth_spares(pool, EXTENT_SPARE_ALLOC) ?:
+	      extent_resize(&pool->map, at + BLOCK_SIZE_);
+	if (ret) {
+		xa_erase(&pool->blocks, at >> BLOCK_SHIFT);
+		pool->by_kind[blk->kind] -= BLOCK_SIZE_;
+		pool->overhead -= block_overhead(blk);
+	}
+	return ret;
+}
+
+/* RESERVED: the struct is new, its pages are those that lie at its place. */
+static void block_place(struct hearth_pool *pool, struct hearth_block *blk)
+{
+	struct extent *hole = first_hole(pool);
+	u64 at = hole ? hole->start : pool->map.size;
+
+	blk->large = pfn_to_page(PHYS_PFN(pool->base + at));
+}
+
+/*
+ * Grows by @n blocks that the caller got. All or nothing: what could not be
+ * placed is dropped again.
+ */
+static int pool_grow(struct hearth_pool *pool, struct hearth_block **list, u64 n)
+{
+	u64 i;
+	int ret = 0;
+
+	lockdep_assert_held(&hearth.lock);
+	for (i = 0; !ret && i < n; i++) {
+		if (pool->backing == HEARTH_BACKING_RESERVED)
+			block_place(pool, list[i]);
+		ret = block_add(pool, list[i]);
+		if (!ret)
+			list[i] = NULL;
+		else
+			blocks_drop(pool, i);
+	}
+	if (!ret)
+		WARN_ON(budget_pool_resize(&pool->bp, pool->bp.size + (n << BLOCK_SHIFT), NULL));
+	return ret;
+}
+
+static void list_free(struct hearth_pool *pool, u32 backing, struct hearth_block **list, u64 n)
+{
+	u64 i;
+
+	for (i = 0; list && i < n; i++)
+		hearth_block_free(backing, list[i]);
+	kvfree(list);
+}
+
+/* What a resize has wrong whatever the state. */
+static int resize_check(const struct hearth_pool *pool, u64 bytes)
+{
+	if (!bytes || bytes > S64_MAX)
+		return -EINVAL;
+	if (pool->kind == HEARTH_POOL_ACCOUNT)
+		return 0;
+	if (bytes & (BLOCK_SIZE_ - 1))
+		return -EINVAL;
+	if (pool->backing == HEARTH_BACKING_RESERVED && bytes > pool->node_bytes)
+		return -EINVAL;
+	return 0;
+}
+
+int hearth_ioctl_pool_resize(void *who, void *arg)
+{
+	struct hearth_ioc_pool_resize *a = arg;
+	struct hearth_block **list = NULL;
+	struct hearth_conn *conn = who;
+	struct hearth_pool *pool;
+	u64 n = 0, was;
+	u32 backing = HEARTH_BACKING_NONE;
+	int ret;
+
+	if (!conn->admin)
+		return -EPERM;
+	mutex_lock(&hearth.lock);
+again:
+	pool = hearth_pool_get(a->pool);
+	ret = pool ? resize_check(pool, a->bytes) : -ENOENT;
+	if (ret)
+		goto out;
+	was = pool->bp.size;
+	backing = pool->backing;
+	if (a->bytes <= was) {
+		ret = pool_shrink(pool, a->bytes, &a->out_refusal);
+	} else if (pool->kind == HEARTH_POOL_ACCOUNT) {
+		ret = budget_pool_resize(&pool->bp, a->bytes, NULL);
+	} else if (list && n == (a->bytes - was) >> BLOCK_SHIFT) {
+		ret = pool_grow(pool, list, n);
+	} else {
+		/* The blocks are got without the lock; then all is looked at anew. */
+		phys_addr_t base = pool->base;
+
+		mutex_unlock(&hearth.lock);
+		list_free(NULL, backing, list, n);
+		n = (a->bytes - was) >> BLOCK_SHIFT;
+		ret = -ENOMEM;
+		list = NULL;
+		if (backing == HEARTH_BACKING_RESERVED ||
+		    n << (BLOCK_SHIFT - PAGE_SHIFT) <= max_t(long, si_mem_available(), 0))
+			list = kvcalloc(n, sizeof(*list), GFP_KERNEL);
+		if (list)
+			ret = backing == HEARTH_BACKING_RESERVED ?
+			      hearth_blocks_reserved(base, n, list) : hearth_blocks_alloc(n, list);
+		mutex_lock(&hearth.lock);
+		if (!ret)
+			goto again;
+	}
+	if (!ret) {
+		pool->target = a->bytes;
+		pool_resized(pool);
+	}
+out:
+	mutex_unlock(&hearth.lock);
+	list_free(NULL, backing, list, n);
+	return ret;
+}
+
+/*
+ * The system is out of memory: gives back free blocks of the page allocator's
+ * that no guarantee needs. Pages given back. Called from deep inside the page
+ * allocator: takes no lock by force and allocates nothing.
+ */
+u64 hearth_pool_hand_back(struct hearth_pool *pool)
+{
+	u64 spare, n, done;
+
+	lockdep_assert_held(&hearth.lock);
+	if (pool->backing != HEARTH_BACKING_BUDDY)
+		return 0;
+	spare = pool->bp.size - pool->bp.charged;
+	spare -= min(spare, pool->bp.claimable);
+	/* Never below what somebody may have been promised in sum. */
+	spare = min(spare, pool->bp.size - pool->bp.min_sum);
+	n = min_t(u64, spare >> BLOCK_SHIFT, pool->map.n_spare / 2);
+	if (n && pool->bp.size == n << BLOCK_SHIFT)
+		n--;
+	if (!n)
+		return 0;
+	done = blocks_drop(pool, min(n, free_blocks(pool)));
+	if (done) {
+		WARN_ON(budget_pool_resize(&pool->bp, pool->bp.size - (done << BLOCK_SHIFT), NULL));
+		pr_warn("hearth: pool %s gave %llu KiB back, the system is out of memory\n",
+			pool->name, done << (BLOCK_SHIFT - 10));
+	}
+	return done << (BLOCK_SHIFT - PAGE_SHIFT);
+}
+
+/* The system has memory again: what was handed back is taken again. */
+void hearth_pool_regrow(void)
+{
+	struct hearth_block *blk[1];
+	struct hearth_pool *pool;
+	u32 i;
+
+	for (i = 0; i < HEARTH_POOLS; i++) {
+		bool wants;
+
+		mutex_lock(&hearth.lock);
+		pool = hearth.pools[i];
+		wants = pool && pool->backing == HEARTH_BACKING_BUDDY &&
+			pool->bp.size < pool->target;
+		mutex_unlock(&hearth.lock);
+		if (!wants || hearth_blocks_alloc(1, blk))
+			continue;
+		mutex_lock(&hearth.lock);
+		pool = hearth.pools[i];
+		if (pool && pool->backing == HEARTH_BACKING_BUDDY &&
+		    pool->bp.size < pool->target && !pool_grow(pool, blk, 1))
+			pool_resized(pool);
+		mutex_unlock(&hearth.lock);
+		hearth_block_free(HEARTH_BACKING_BUDDY, blk[0]);
+	}
+}
+
+/* -- ioctls -------------------------------------------------------------------- */
+
+int hearth_ioctl_pool_create(void *who, void *arg)
+{
+	struct hearth_ioc_pool_create *a = arg;
+	struct hearth_conn *conn = who;
+	int ret;
+
+	if (!conn->admin)
+		return -EPERM;
+	ret = args_flags(a->flags, 0);
+	if (ret)
+		return ret;
+	if (a->reserved)
+		return -EINVAL;
+	return pool_create(a->name, a->kind, a->backing, a->bytes, a->node, &a->out_pool);
+}
+
+int hearth_ioctl_pool_remove(void *who, void *arg)
+{
+	struct hearth_ioc_pool_remove *a = arg;
+	struct hearth_conn *conn = who;
+	struct hearth_pool *pool;
+	int ret = 0;
+
+	if (!conn->admin)
+		return -EPERM;
+	mutex_lock(&hearth.lock);
+	pool = hearth_pool_get(a->pool);
+	if (!pool)
+		ret = -ENOENT;
+	else if (pool->bp.charged || pool->regions || pool->waiters)
+		ret = -EBUSY;
+	else
+		pool_unpublish(pool);
+	mutex_unlock(&hearth.lock);
+	if (!ret)
+		pool_free(pool);
+	return ret;
+}
+
+void hearth_pool_figures(struct hearth_pool *pool, struct hearth_ioc_pool_get *a)
+{
+	lockdep_assert_held(&hearth.lock);
+	a->pool = pool->id;
+	a->out_kind = pool->kind;
+	memcpy(a->name, pool->name, HEARTH_NAME_MAX);
+	a->out_backing = pool->backing;
+	a->out_level = pool->pressure.level;
+	a->out_bytes = pool->bp.size;
+	a->out_charged = pool->bp.charged;
+	a->out_peak = pool->bp.peak;
+	a->out_min_sum = pool->bp.min_sum;
+	a->out_claimable = pool->bp.claimable;
+	a->out_largest = pool->kind == HEARTH_POOL_ACCOUNT ? 0 : extent_largest(&pool->map);
+	a->out_quarantined = pool->quarantined;
+	a->out_large = pool->by_kind[BLOCK_LARGE];
+	a->out_medium = pool->by_kind[BLOCK_MEDIUM];
+	a->out_small = pool->by_kind[BLOCK_SMALL];
+	a->out_overhead = pool->overhead;
+	a->out_regions = pool->regions;
+	a->out_tenants = pool->bp.count;
+	a->out_default_max = pool->default_max;
+}
+
+int hearth_ioctl_pool_get(void *who, void *arg)
+{
+	struct hearth_ioc_pool_get *a = arg;
+	struct hearth_pool *pool;
+	int ret;
+
+	ret = hearth_pick_args(a->flags, a->name);
+	if (ret)
+		return ret;
+	mutex_lock(&hearth.lock);
+	pool = hearth_pool_pick(a->pool, a->flags, a->name);
+	if (pool)
+		hearth_pool_figures(pool, a);
+	mutex_unlock(&hearth.lock);
+	return pool ? 0 : -ENOENT;
+}

@@ -1,0 +1,953 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Regions. Birth: validate, charge, carve, zero, publish; whatever fails, the
+ * ordinary end of a region undoes. End: out of sight, wait for whatever still
+ * holds pages (quarantine), give back, uncharge, free.
+ */
+#include <linux/delay.h>
+#include <linux/file.h>
+#include <linux/jhash.h>
+#include <linux/module.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "priv.h"
+#include "trace.h"
+
+/* How long sealing waits for I/O that has just ended to let go of pages. */
+#define SEAL_POLLS 50
+#define SEAL_POLL_MS 2
+/* How often quarantined blocks are looked at: at first, at most. */
+#define QUARANTINE_MS_MIN 5
+#define QUARANTINE_MS_MAX 500
+
+static struct hearth_budget *region_budget(const struct hearth_region *r)
+{
+	return r->tenant->budgets[r->pool->index];
+}
+
+/* -- end ----------------------------------------------------------------------- */
+
+/* Nothing but the pool has any page of it. No lock needed once it is dead. */
+static bool region_idle(const struct hearth_region *r)
+{
+	const struct extent *e;
+
+	for (e = r->first; e; e = e->link) {
+		if (!hearth_pool_idle(r->pool, e->start, e->size))
+			return false;
+		cond_resched();
+	}
+	return true;
+}
+
+static void extents_free(struct hearth_region *r)
+{
+	struct extent *e, *next;
+
+	for (e = r->first; e; e = next) {
+		next = e->link;
+		extent_free(&r->pool->map, e);
+	}
+	r->first = NULL;
+}
+
+static u64 piece_end(u64 at, u64 end)
+{
+	return min_t(u64, end, ALIGN(at + 1, BLOCK_SIZE_));
+}
+
+/*
+ * Gives back what of an extent is idle, and keeps what is held, block by block.
+ * Without nodes to cut it, all of it is kept. Bytes kept.
+ */
+static u64 extent_give_back(struct hearth_region *r, struct extent *e, struct extent **kept)
+{
+	u64 start = e->start, end = e->start + e->size, at, held = 0;
+	struct extent_map *map = &r->pool->map;
+	u32 pieces = 0;
+
+	for (at = start; at < end; at = piece_end(at, end))
+		pieces += !hearth_pool_idle(r->pool, at, piece_end(at, end) - at);
+	if (pieces && hearth_spares(r->pool, 2 * pieces)) {
+		e->link = *kept;
+		*kept = e;
+		return end - start;
+	}
+	extent_free(map, e);
+	if (!pieces)
+		return 0;
+	/* Under the lock: nobody else gets what is free for a moment. */
+	for (at = start; at < end; at = piece_end(at, end)) {
+		struct extent *part;
+		u64 len = piece_end(at, end) - at;
+
+		/*
+		 * A piece that has become idle since is free already. One that
+		 * is not was counted: nobody can begin to hold these pages.
+		 */
+		if (hearth_pool_idle(r->pool, at, len))
+			continue;
+		if (WARN_ON(extent_alloc_at(map, at, len, r, &part)))
+			continue;
+		part->link = *kept;
+		*kept = part;
+		held += len;
+	}
+	return held;
+}
+
+static void region_destroy(struct hearth_region *r)
+{
+	if (!IS_ERR_OR_NULL(r->inode))
+		iput(r->inode);
+	mutex_destroy(&r->lock);
+	kfree(r);
+	module_put(THIS_MODULE);
+}
+
+/*
+ * Gives back what can be given back of a dead region. True when nothing is
+ * left and the region does not count any more.
+ */
+static bool region_give_back(struct hearth_region *r, bool idle)
+{
+	struct extent *e, *next, *kept = NULL;
+	u64 had = 0, held = 0;
+
+	lockdep_assert_held(&hearth.lock);
+	for (e = r->first; e; e = next) {
+		next = e->link;
+		had += e->size;
+		if (idle)
+			extent_free(&r->pool->map, e);
+		else
+			held += extent_give_back(r, e, &kept);
+	}
+	r->first = kept;
+	r->pool->quarantined += held - r->held;
+	if (held != r->held)
+		trace_hearth_quarantine(r, held);
+	r->held = held;
+	if (had > held)
+		hearth_uncharge(region_budget(r), had - held);
+	if (held)
+		return false;
+	r->pool->regions--;
+	r->tenant->regions--;
+	hearth_tenant_maybe_free(r->tenant);
+	return true;
+}
+
+static void region_release(struct kref *ref)
+{
+	struct hearth_region *r = container_of(ref, struct hearth_region, ref);
+	bool idle, gone = true;
+
+	if (!r->tenant) {
+		/* Never charged. */
+		region_destroy(r);
+		return;
+	}
+	/*
+	 * No file, mapping or dma-buf is left: counts can only fall. A purge may
+	 * still find it on the list of offers, and take its memory first.
+	 */
+	mutex_lock(&r->lock);
+	idle = region_idle(r);
+	mutex_unlock(&r->lock);
+	mutex_lock(&hearth.lock);
+	if (r->id) {
+		xa_erase(&hearth.regions, r->id);
+		hearth.n_regions--;
+	}
+	if (r->offered) {
+		list_del_init(&r->offer);
+		budget_purgeable(&region_budget(r)->b, -(s64)r->bytes);
+		r->offered = false;
+	}
+	trace_hearth_region_free(r);
+	gone = region_give_back(r, idle);
+	if (!gone) {
+		list_add_tail(&r->dead, &hearth.quarantine);
+		mod_delayed_work(hearth.wq, &hearth.quarantine_work,
+				 msecs_to_jiffies(QUARANTINE_MS_MIN));
+	}
+	mutex_unlock(&hearth.lock);
+	if (gone)
+		region_destroy(r);
+}
+
+/* Never under hearth.lock. */
+void hearth_region_put(struct hearth_region *r)
+{
+	kref_put(&r->ref, region_release);
+}
+
+/*
+ * Looks at quarantined blocks again, less often while nothing changes. Pins are
+ * let go of some time after the I/O or the device driver has ended, and nothing
+ * tells when. Also drops the references of kept regions that were purged.
+ */
+void hearth_quarantine_work(struct work_struct *w)
+{
+	static unsigned int ms = QUARANTINE_MS_MIN;
+	struct hearth_region *r, *next;
+	LIST_HEAD(gone);
+	LIST_HEAD(drop);
+	bool progress = false;
+
+	mutex_lock(&hearth.lock);
+	list_for_each_entry_safe(r, next, &hearth.quarantine, dead) {
+		u64 held = r->held;
+
+		if (r->purged) {
+			list_move(&r->dead, &drop);
+			continue;
+		}
+		if (region_give_back(r, false)) {
+			list_move(&r->dead, &gone);
+			progress = true;
+		} else {
+			progress |= r->held != held;
+		}
+	}
+	ms = progress ? QUARANTINE_MS_MIN : min_t(unsigned int, ms * 2, QUARANTINE_MS_MAX);
+	if (!list_empty(&hearth.quarantine))
+		mod_delayed_work(hearth.wq, &hearth.quarantine_work, msecs_to_jiffies(ms));
+	else
+		ms = QUARANTINE_MS_MIN;
+	mutex_unlock(&hearth.lock);
+
+	list_for_each_entry_safe(r, next, &gone, dead)
+		region_destroy(r);
+	list_for_each_entry_safe(r, next, &drop, dead) {
+		list_del_init(&r->dead);
+		hearth_region_put(r);
+	}
+}
+
+/* -- birth --------------------------------------------------------------------- */
+
+static struct hearth_region *region_new(u64 bytes, const char *label)
+{
+	struct hearth_region *r;
+
+	r = kzalloc(sizeof(*r), GFP_KERNEL_ACCOUNT);
+	if (!r)
+		return ERR_PTR(-ENOMEM);
+	/* Regions in quarantine have no file that would hold the module. */
+	__module_get(THIS_MODULE);
+	kref_init(&r->ref);
+	mutex_init(&r->lock);
+	INIT_LIST_HEAD(&r->offer);
+	INIT_LIST_HEAD(&r->dead);
+	r->bytes = bytes;
+	memcpy(r->label, label, HEARTH_NAME_MAX);
+	r->inode = hearth_inode_new(bytes);
+	if (IS_ERR(r->inode)) {
+		int ret = PTR_ERR(r->inode);
+
+		region_destroy(r);
+		return ERR_PTR(ret);
+	}
+	return r;
+}
+
+static int carve_one(struct hearth_pool *pool, u64 bytes, u64 align, bool contig,
+		     struct hearth_region *r, struct extent **ret_e)
+{
+	u64 start;
+	int ret;
+
+	ret = hearth_spares(pool, EXTENT_SPARE_ALLOC);
+	if (ret)
+		return ret;
+	/*
+	 * In a pool of 2 MiB chunks an aligned offset is an aligned address, and
+	 * what does not cross a block is in a row. A page has no order to lose.
+	 */
+	if (hearth_pool_uniform(pool) &&
+	    (!contig || pool->backing == HEARTH_BACKING_RESERVED || bytes == PAGE_SIZE))
+		return extent_alloc(&pool->map, bytes, align, r, ret_e);
+	if (!contig && align == PAGE_SIZE)
+		return extent_alloc(&pool->map, bytes, align, r, ret_e);
+	if (contig && hearth_pool_uniform(pool) && bytes <= BLOCK_SIZE_) {
+		ret = extent_alloc(&pool->map, bytes, max_t(u64, align, roundup_pow_of_two(bytes)),
+				   r, ret_e);
+		if (ret != -ENOSPC)
+			return ret;
+	}
+	ret = hearth_pool_find_run(pool, bytes, align, &start);
+	return ret ?: extent_alloc_at(&pool->map, start, bytes, r, ret_e);
+}
+
+/*
+ * Memory for a region that is charged already. One extent where there is one;
+ * else, unless it must be contiguous, the largest pieces that there are.
+ */
+static int carve(struct hearth_region *r, u64 align)
+{
+	struct hearth_pool *pool = r->pool;
+	struct extent **tail = &r->first;
+	u64 left = r->bytes, piece;
+	struct extent *e;
+	int ret;
+
+	lockdep_assert_held(&hearth.lock);
+	ret = carve_one(pool, left, align, r->contig, r, &e);
+	if (!ret) {
+		*tail = e;
+		r->extents = r->contig ? 1 : hearth_pool_runs(pool, e->start, e->size);
+		return 0;
+	}
+	if (ret != -ENOSPC || r->contig)
+		return ret;
+	piece = left;
+	while (left) {
+		piece = min(piece, left);
+		ret = hearth_spares(pool, EXTENT_SPARE_ALLOC);
+		if (!ret && align == PAGE_SIZE)
+			ret = extent_alloc_part(&pool->map, left, r, &e);
+		else if (!ret)
+			ret = carve_one(pool, piece, align, false, r, &e);
+		if (ret == -ENOSPC && align != PAGE_SIZE && piece > align) {
+			piece = ALIGN(piece / 2, align);
+			continue;
+		}
+		if (ret) {
+			extents_free(r);
+			return ret;
+		}
+		e->link = NULL;
+		*tail = e;
+		tail = &e->link;
+		left -= e->size;
+		r->extents += hearth_pool_runs(pool, e->start, e->size);
+	}
+	return 0;
+}
+
+static bool region_stale_ok(struct hearth_region *r)
+{
+	struct extent *e;
+
+	for (e = r->first; e; e = e->link) {
+		if (!hearth_pool_stale_ok(r->pool, e->start, e->size, r->tenant->id))
+			return false;
+	}
+	return true;
+}
+
+/* Charges and carves; @r is the tenant's after it. */
+static int region_charge(struct hearth_conn *conn, struct hearth_region *r,
+			 struct hearth_ioc_alloc *a, u64 align, bool *ret_zero)
+{
+	struct hearth_tenant *t = conn->tenant;
+	struct hearth_pool *pool;
+	struct hearth_budget *hb;
+	int ret;
+
+	lockdep_assert_held(&hearth.lock);
+	if (!t)
+		return -ENOTCONN;
+	pool = hearth_pool_get(a->pool);
+	if (!pool)
+		return -ENOENT;
+	if (pool->kind == HEARTH_POOL_ACCOUNT)
+		return -EINVAL;
+	hb = t->budgets[pool->index];
+	ret = hearth_charge(hb, r->bytes, a->deadline, &a->out_refusal);
+	if (ret)
+		return ret;
+	r->pool = pool;
+	ret = carve(r, align);
+	if (ret) {
+		hearth_uncharge(hb, r->bytes);
+		if (ret == -ENOSPC)
+			hearth_refusal_pieces(&a->out_refusal, pool, r->bytes);
+		return ret;
+	}
+	r->tenant = t;
+	t->regions++;
+	pool->regions++;
+	*ret_zero = !((a->flags & HEARTH_ALLOC_STALE) && region_stale_ok(r));
+	return 0;
+}
+
+/* From here on others can see it, and nothing may fail. */
+static int region_publish(struct hearth_region *r)
+{
+	struct extent *e;
+	int ret;
+
+	lockdep_assert_held(&hearth.lock);
+	ret = xa_err(xa_store(&hearth.regions, hearth.next_region + 1, r, GFP_KERNEL));
+	if (ret)
+		return ret;
+	r->id = ++hearth.next_region;
+	hearth.n_regions++;
+	/* Only now, when what others left there is gone for sure. */
+	for (e = r->first; e; e = e->link)
+		hearth_pool_owner(r->pool, e->start, e->size, r->tenant->id);
+	trace_hearth_region_new(r);
+	return 0;
+}
+
+static int region_zero(struct hearth_region *r)
+{
+	struct extent *e;
+	int ret = 0;
+
+	for (e = r->first; !ret && e; e = e->link)
+		ret = hearth_pool_zero(r->pool, e->start, e->size);
+	return ret;
+}
+
+int hearth_ioctl_alloc(void *who, void *arg)
+{
+	struct hearth_ioc_alloc *a = arg;
+	struct hearth_conn *conn = who;
+	struct hearth_region *r;
+	struct file *file;
+	bool zero = true;
+	u64 align, bytes;
+	int ret, fd;
+
+	ret = args_flags(a->flags, HEARTH_ALLOC_CONTIG | HEARTH_ALLOC_STALE);
+	if (ret)
+		return ret;
+	if (a->reserved || !a->bytes)
+		return -EINVAL;
+	ret = args_align(a->align, PAGE_SIZE, BLOCK_SIZE_, &align);
+	if (!ret && a->label[0])
+		ret = args_name(a->label, HEARTH_NAME_MAX);
+	else if (!ret)
+		ret = args_zero(a->label, HEARTH_NAME_MAX);
+	if (ret)
+		return ret;
+	/* What cannot be rounded up cannot be had either: the charge says so. */
+	bytes = a->bytes > U64_MAX - PAGE_SIZE ? ~(u64)(PAGE_SIZE - 1) :
+		(a->bytes + PAGE_SIZE - 1) & ~(u64)(PAGE_SIZE - 1);
+
+	r = region_new(bytes, a->label);
+	if (IS_ERR(r))
+		return PTR_ERR(r);
+	r->contig = a->flags & HEARTH_ALLOC_CONTIG;
+	fd = get_unused_fd_flags(O_CLOEXEC);
+	if (fd < 0) {
+		ret = fd;
+		goto err_region;
+	}
+	file = hearth_file_new(r, true);
+	if (IS_ERR(file)) {
+		ret = PTR_ERR(file);
+		goto err_fd;
+	}
+
+	mutex_lock(&hearth.lock);
+	ret = region_charge(conn, r, a, align, &zero);
+	mutex_unlock(&hearth.lock);
+	if (!ret && zero)
+		ret = region_zero(r);
+	if (!ret) {
+		mutex_lock(&hearth.lock);
+		ret = region_publish(r);
+		if (!ret) {
+			a->out_region = r->id;
+			a->out_bytes = r->bytes;
+			a->out_extents = r->extents;
+			a->out_fd = fd;
+		}
+		mutex_unlock(&hearth.lock);
+	}
+	if (ret)
+		goto err_file;
+	fd_install(fd, file);
+	hearth_region_put(r);
+	return 0;
+
+err_file:
+	fput(file);
+err_fd:
+	put_unused_fd(fd);
+err_region:
+	hearth_region_put(r);
+	return ret;
+}
+
+/* -- purge --------------------------------------------------------------------- */
+
+static void region_unname(struct hearth_region *r)
+{
+	hash_del(&r->by_name);
+	r->kept = false;
+}
+
+/*
+ * Takes the memory of an offered region. False, and nothing has changed, when
+ * something outside holds pages of it.
+ */
+bool hearth_region_purge(struct hearth_region *r)
+{
+	struct hearth_budget *hb = region_budget(r);
+	struct hearth_event_record ev = {
+		.kind = HEARTH_EV_PURGED,
+		.tenant = r->tenant->id,
+		.pool = r->pool->id,
+		.bytes = r->bytes,
+		.region = r->id,
+	};
+
+	lockdep_assert_held(&hearth.lock);
+	mutex_lock(&r->lock);
+	/* Faults find this and end in SIGBUS; one on its way has a page's count. */
+	r->purged = true;
+	unmap_mapping_range(r->inode->i_mapping, 0, 0, 1);
+	if (r->exports || !region_idle(r)) {
+		r->purged = false;
+		mutex_unlock(&r->lock);
+		return false;
+	}
+	extents_free(r);
+	r->offered = false;
+	r->extents = 0;
+	mutex_unlock(&r->lock);
+
+	list_del_init(&r->offer);
+	WARN_ON(budget_purged(&hb->b, r->bytes));
+	trace_hearth_purge(r);
+	ev.current_bytes = hb->b.used;
+	hearth_event(&ev);
+	hearth_pressure_tenant(hb);
+	hearth_pressure_pool(r->pool);
+	hearth_wake(r->pool);
+	if (r->kept) {
+		/* Nobody can find it any more; its reference goes without our lock. */
+		region_unname(r);
+		list_add_tail(&r->dead, &hearth.quarantine);
+		mod_delayed_work(hearth.wq, &hearth.quarantine_work, 0);
+	}
+	return true;
+}
+
+static bool may_write(struct file *file)
+{
+	return file->f_mode & FMODE_WRITE;
+}
+
+static int ioctl_offer(void *who, void *arg)
+{
+	struct file *file = who;
+	struct hearth_region *r = file->private_data;
+	struct hearth_ioc_offer *a = arg;
+	int ret = 0;
+
+	if (a->reserved)
+		return -EINVAL;
+	if (!may_write(file))
+		return -EACCES;
+	mutex_lock(&hearth.lock);
+	mutex_lock(&r->lock);
+	if (r->purged) {
+		ret = -ESTALE;
+	} else if (r->exports) {
+		ret = -EBUSY;
+	} else if (!r->offered) {
+		struct hearth_budget *hb = region_budget(r);
+
+		WARN_ON(budget_purgeable(&hb->b, r->bytes));
+		r->offered = true;
+		list_add_tail(&r->offer, &hb->offered);
+		hearth_wake(r->pool);
+	}
+	mutex_unlock(&r->lock);
+	mutex_unlock(&hearth.lock);
+	return ret;
+}
+
+static int ioctl_take_back(void *who, void *arg)
+{
+	struct file *file = who;
+	struct hearth_region *r = file->private_data;
+	struct hearth_ioc_take_back *a = arg;
+
+	if (a->reserved || a->reserved2)
+		return -EINVAL;
+	if (!may_write(file))
+		return -EACCES;
+	mutex_lock(&hearth.lock);
+	mutex_lock(&r->lock);
+	if (r->offered) {
+		WARN_ON(budget_purgeable(&region_budget(r)->b, -(s64)r->bytes));
+		list_del_init(&r->offer);
+		r->offered = false;
+	}
+	a->out_survived = !r->purged;
+	mutex_unlock(&r->lock);
+	mutex_unlock(&hearth.lock);
+	return 0;
+}
+
+/* -- seal ---------------------------------------------------------------------- */
+
+/*
+ * No writable mapping or dma-buf is left and none can be made; then what could
+ * still write is what holds pages from outside, and shows in their counts.
+ * Read-only mappings count too, so they are cut off first (they come back by
+ * fault, which waits for the lock).
+ */
+static int ioctl_seal(void *who, void *arg)
+{
+	struct file *file = who;
+	struct hearth_region *r = file->private_data;
+	struct hearth_ioc_seal *a = arg;
+	int i, ret = 0;
+
+	if (a->reserved)
+		return -EINVAL;
+	if (!may_write(file))
+		return -EACCES;
+	mutex_lock(&r->lock);
+	if (r->purged)
+		ret = -ESTALE;
+	else if (!r->sealed && (r->writers || r->exports_write))
+		ret = -EBUSY;
+	if (ret || r->sealed)
+		goto out;
+	unmap_mapping_range(r->inode->i_mapping, 0, 0, 1);
+	for (i = 0; !region_idle(r); i++) {
+		ret = -EBUSY;
+		if (i == SEAL_POLLS || fatal_signal_pending(current))
+			goto out;
+		msleep(SEAL_POLL_MS);
+	}
+	ret = 0;
+	r->sealed = true;
+out:
+	mutex_unlock(&r->lock);
+	return ret;
+}
+
+/* -- names --------------------------------------------------------------------- */
+
+static u32 name_hash(const char *name)
+{
+	return jhash(name, strnlen(name, HEARTH_REGION_NAME_MAX), 0);
+}
+
+static struct hearth_region *region_named(struct hearth_pool *pool, const char *name)
+{
+	struct hearth_region *r;
+
+	hash_for_each_possible(pool->names, r, by_name, name_hash(name)) {
+		if (!strncmp(r->name, name, HEARTH_REGION_NAME_MAX))
+			return r;
+	}
+	return NULL;
+}
+
+static int ioctl_keep(void *who, void *arg)
+{
+	struct file *file = who;
+	struct hearth_region *r = file->private_data;
+	struct hearth_ioc_keep *a = arg;
+	int ret;
+
+	if (a->reserved)
+		return -EINVAL;
+	ret = args_name(a->name, HEARTH_REGION_NAME_MAX);
+	if (ret)
+		return ret;
+	if (!may_write(file))
+		return -EACCES;
+	mutex_lock(&hearth.lock);
+	if (r->purged) {
+		ret = -ESTALE;
+	} else if (r->kept) {
+		ret = -EBUSY;
+	} else if (region_named(r->pool, a->name)) {
+		ret = -EEXIST;
+	} else {
+		memcpy(r->name, a->name, sizeof(r->name));
+		memcpy(r->digest, a->digest, sizeof(r->digest));
+		r->kept = true;
+		hash_add(r->pool->names, &r->by_name, name_hash(r->name));
+		kref_get(&r->ref);
+	}
+	mutex_unlock(&hearth.lock);
+	return ret;
+}
+
+/* The owner is gone: its region is charged to who found it. */
+static int region_move(struct hearth_region *r, struct hearth_tenant *to,
+		       struct hearth_refusal *out)
+{
+	struct hearth_tenant *from = r->tenant;
+	struct hearth_budget *a = from->budgets[r->pool->index], *b = to->budgets[r->pool->index];
+	struct budget_refusal ref = {};
+	int ret;
+
+	lockdep_assert_held(&hearth.lock);
+	if (r->offered)
+		WARN_ON(budget_purgeable(&a->b, -(s64)r->bytes));
+	ret = budget_move(&a->b, &b->b, r->bytes, &ref);
+	if (r->offered)
+		WARN_ON(budget_purgeable(ret ? &a->b : &b->b, r->bytes));
+	if (ret == -ENOSPC)
+		hearth_refusal_fill(out, &ref);
+	if (ret)
+		return ret;
+	if (r->offered)
+		list_move_tail(&r->offer, &b->offered);
+	r->tenant = to;
+	to->regions++;
+	from->regions--;
+	hearth_pressure_tenant(a);
+	hearth_pressure_tenant(b);
+	hearth_tenant_maybe_free(from);
+	return 0;
+}
+
+/* Whether @conn may have it, and how; the charge moves when it has to. */
+static int region_claim(struct hearth_conn *conn, struct hearth_region *r, u32 flags,
+			struct hearth_refusal *out)
+{
+	bool own = r->tenant == conn->tenant, sealed;
+
+	lockdep_assert_held(&hearth.lock);
+	if (!own && !hearth_may_join(conn, r->tenant))
+		return -EACCES;
+	mutex_lock(&r->lock);
+	sealed = r->sealed;
+	mutex_unlock(&r->lock);
+	if (sealed && (flags & HEARTH_FIND_WRITE))
+		return -EROFS;
+	if (own)
+		return 0;
+	if (r->tenant->connections)
+		return sealed ? 0 : -EBUSY;
+	return region_move(r, conn->tenant, out);
+}
+
+int hearth_ioctl_find(void *who, void *arg)
+{
+	struct hearth_ioc_find *a = arg;
+	struct hearth_conn *conn = who;
+	struct hearth_region *r;
+	struct hearth_pool *pool;
+	struct file *file = NULL;
+	int ret, fd;
+
+	ret = args_flags(a->flags, HEARTH_FIND_ANY_DIGEST | HEARTH_FIND_WRITE);
+	if (ret)
+		return ret;
+	ret = args_name(a->name, HEARTH_REGION_NAME_MAX);
+	if (ret)
+		return ret;
+	fd = get_unused_fd_flags(O_CLOEXEC);
+	if (fd < 0)
+		return fd;
+
+	mutex_lock(&hearth.lock);
+	pool = hearth_pool_get(a->pool);
+	r = pool ? region_named(pool, a->name) : NULL;
+	if (!conn->tenant)
+		ret = -ENOTCONN;
+	else if (!r)
+		ret = -ENOENT;
+	if (ret)
+		goto out;
+	if (!(a->flags & HEARTH_FIND_ANY_DIGEST) &&
+	    memcmp(r->digest, a->digest, HEARTH_DIGEST_MAX)) {
+		a->out_region = r->id;
+		ret = -ENOENT;
+		goto out;
+	}
+	/* The file before the claim: only the claim changes anything. */
+	file = hearth_file_new(r, a->flags & HEARTH_FIND_WRITE);
+	if (IS_ERR(file)) {
+		ret = PTR_ERR(file);
+		goto out;
+	}
+	ret = region_claim(conn, r, a->flags, &a->out_refusal);
+	if (!ret) {
+		a->out_fd = fd;
+		a->out_region = r->id;
+		a->out_bytes = r->bytes;
+	}
+out:
+	mutex_unlock(&hearth.lock);
+	if (!ret) {
+		fd_install(fd, file);
+		return 0;
+	}
+	if (!IS_ERR_OR_NULL(file))
+		fput(file);
+	put_unused_fd(fd);
+	return ret;
+}
+
+int hearth_ioctl_drop(void *who, void *arg)
+{
+	struct hearth_ioc_drop *a = arg;
+	struct hearth_conn *conn = who;
+	struct hearth_region *r = NULL;
+	int ret = 0;
+
+	if (a->reserved)
+		return -EINVAL;
+	mutex_lock(&hearth.lock);
+	if (a->region <= ULONG_MAX)
+		r = xa_load(&hearth.regions, a->region);
+	if (!r || !r->kept)
+		ret = -ENOENT;
+	else if (!conn->admin && r->tenant != conn->tenant)
+		ret = -EPERM;
+	else
+		region_unname(r);
+	mutex_unlock(&hearth.lock);
+	/* The reference that it was kept by is ours now. */
+	if (!ret)
+		hearth_region_put(r);
+	return ret;
+}
+
+/* -- looking ------------------------------------------------------------------- */
+
+void hearth_region_figures(struct hearth_region *r, struct hearth_ioc_region_get *a)
+{
+	lockdep_assert_held(&hearth.lock);
+	mutex_lock(&r->lock);
+	a->region = r->id;
+	a->out_bytes = r->bytes;
+	a->out_pool = r->pool->id;
+	a->out_tenant = r->tenant->id;
+	a->out_flags = (r->sealed ? HEARTH_REGION_SEALED : 0) |
+		       (r->offered ? HEARTH_REGION_OFFERED : 0) |
+		       (r->purged ? HEARTH_REGION_PURGED : 0) |
+		       (r->kept ? HEARTH_REGION_KEPT : 0) |
+		       (r->contig ? HEARTH_REGION_CONTIG : 0) |
+		       (r->exports ? HEARTH_REGION_EXPORTED : 0);
+	a->out_extents = r->extents;
+	a->out_descriptors = atomic_read(&r->files);
+	a->out_reserved = 0;
+	memcpy(a->out_label, r->label, sizeof(a->out_label));
+	if (r->kept) {
+		memcpy(a->out_name, r->name, sizeof(a->out_name));
+		memcpy(a->out_digest, r->digest, sizeof(a->out_digest));
+	}
+	mutex_unlock(&r->lock);
+}
+
+int hearth_ioctl_region_get(void *who, void *arg)
+{
+	struct hearth_ioc_region_get *a = arg;
+	struct hearth_region *r = NULL;
+	unsigned long id = a->region;
+	int ret;
+
+	ret = args_flags(a->flags, HEARTH_GET_NEXT);
+	if (ret)
+		return ret;
+	mutex_lock(&hearth.lock);
+	if (a->region < ULONG_MAX)
+		r = a->flags & HEARTH_GET_NEXT ?
+		    xa_find_after(&hearth.regions, &id, ULONG_MAX, XA_PRESENT) :
+		    xa_load(&hearth.regions, id);
+	if (r)
+		hearth_region_figures(r, a);
+	mutex_unlock(&hearth.lock);
+	return r ? 0 : -ENOENT;
+}
+
+static int ioctl_get(void *who, void *arg)
+{
+	struct file *file = who;
+	struct hearth_region *r = file->private_data;
+	struct hearth_ioc_region_get *a = arg;
+	int ret;
+
+	ret = args_flags(a->flags, 0);
+	if (ret)
+		return ret;
+	if (a->region)
+		return -EINVAL;
+	mutex_lock(&hearth.lock);
+	hearth_region_figures(r, a);
+	mutex_unlock(&hearth.lock);
+	if (!may_write(file))
+		a->out_flags |= HEARTH_REGION_READONLY;
+	return 0;
+}
+
+/* -- sharing ------------------------------------------------------------------- */
+
+static int ioctl_share(void *who, void *arg)
+{
+	struct file *file = who, *other;
+	struct hearth_region *r = file->private_data;
+	struct hearth_ioc_share *a = arg;
+	bool write, sealed;
+	int ret, fd;
+
+	ret = args_flags(a->flags, HEARTH_SHARE_WRITE);
+	if (ret)
+		return ret;
+	if (a->reserved)
+		return -EINVAL;
+	write = a->flags & HEARTH_SHARE_WRITE;
+	if (write && !may_write(file))
+		return -EACCES;
+	mutex_lock(&r->lock);
+	sealed = r->sealed;
+	mutex_unlock(&r->lock);
+	if (write && sealed)
+		return -EROFS;
+	fd = get_unused_fd_flags(O_CLOEXEC);
+	if (fd < 0)
+		return fd;
+	other = hearth_file_new(r, write);
+	if (IS_ERR(other)) {
+		put_unused_fd(fd);
+		return PTR_ERR(other);
+	}
+	fd_install(fd, other);
+	a->out_fd = fd;
+	return 0;
+}
+
+static int ioctl_export(void *who, void *arg)
+{
+	struct file *file = who;
+	struct hearth_ioc_export *a = arg;
+	int ret;
+
+	ret = args_flags(a->flags, HEARTH_EXPORT_WRITE);
+	if (ret)
+		return ret;
+	if (a->reserved)
+		return -EINVAL;
+	if ((a->flags & HEARTH_EXPORT_WRITE) && !may_write(file))
+		return -EACCES;
+	return hearth_ioctl_export(file->private_data, a->flags & HEARTH_EXPORT_WRITE, a);
+}
+
+#define OP(name, type, last_in, has_out, fun) \
+	{ .cmd = HEARTH_IOC_##name, .size = sizeof(struct type), .min = sizeof(struct type), \
+	  .in = offsetofend(struct type, last_in), .out = has_out, .fn = fun }
+
+static const struct hearth_ioctl region_ioctls[] = {
+	OP(OFFER, hearth_ioc_offer, reserved, false, ioctl_offer),
+	OP(TAKE_BACK, hearth_ioc_take_back, reserved2, true, ioctl_take_back),
+	OP(REGION_GET, hearth_ioc_region_get, region, true, ioctl_get),
+	OP(SEAL, hearth_ioc_seal, reserved, false, ioctl_seal),
+	OP(KEEP, hearth_ioc_keep, digest, false, ioctl_keep),
+	OP(SHARE, hearth_ioc_share, reserved, true, ioctl_share),
+	OP(EXPORT, hearth_ioc_export, reserved, true, ioctl_export),
+};
+
+long hearth_region_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	return hearth_dispatch(region_ioctls, ARRAY_SIZE(region_ioctls), file, cmd, arg);
+}

@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Gets Debian kernels to test the module with, without installing any of them.
+#
+#   kernel.sh get SUITE ARCH     image and headers of the suite's kernel, unpacked;
+#                                prints the folder
+#   kernel.sh source             the source of the 6.1 kernel; prints the tarball
+#
+# SUITE is bullseye, bookworm, trixie or sid; ARCH is amd64 or arm64. The
+# packages are read with an apt configuration of their own (own lists, own
+# cache, both architectures), because asking the machine's own apt for kernels
+# of another architecture makes it remove the machine's compiler. They are
+# unpacked into the cache folder and reused until the suite has a newer one.
+set -eu
+
+cache=${HEARTH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hearth}/vm
+apt=$cache/apt
+die() { echo "kernel.sh: $*" >&2; exit 1; }
+
+command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || die "apt-get and dpkg-deb are needed"
+
+# The mirror that this machine uses for Debian, else Debian's own.
+mirror() {
+	local m
+	m=$( { sed -n 's/^URIs: *\([^ ]*\).*/\1/p' /etc/apt/sources.list.d/*.sources
+	       sed -n 's/^deb \(\[[^]]*\] \)\?\([^ ]*\) .*/\2/p' /etc/apt/sources.list /etc/apt/sources.list.d/*.list
+	     } 2>/dev/null | grep -E '/debian/?$' | head -n 1)
+	echo "${m:-http://deb.debian.org/debian}"
+}
+
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+[ -r $keyring ] || die "no $keyring (package debian-archive-keyring)"
+
+opts=(-o Dir::Etc::sourcelist="$apt/sources.list" -o Dir::Etc::sourceparts=-
+      -o Dir::State::lists="$apt/lists" -o Dir::State::status=/dev/null
+      -o Dir::Cache="$apt/cache" -o Acquire::Languages=none
+      -o APT::Architectures::=amd64 -o APT::Architectures::=arm64
+      -o APT::Sandbox::User=root -o Acquire::Retries=2)
+
+# Lists older than a day are read again; without a network the old ones serve.
+update() {
+	local s
+	mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
+	[ -n "$(find "$apt/stamp" -mmin -1440 2>/dev/null)" ] && return 0
+	for s in bullseye bookworm trixie sid; do
+		echo "deb [signed-by=$keyring] $(mirror) $s main"
+	done >"$apt/sources.list"
+	if apt-get "${opts[@]}" -qq update >&2; then
+		touch "$apt/stamp"
+	else
+		ls "$apt"/lists/*_Packages >/dev/null 2>&1 || die "no package lists can be had"
+	fi
+}
+
+# candidate PACKAGE:ARCH SUITE -> version
+candidate() { apt-cache "${opts[@]}" madison "$1" | awk -F'[ |]+' -v s="$2/main" '$4 == s { print $2; exit }'; }
+
+# depends PACKAGE:ARCH=VERSION -> names
+depends() { apt-cache "${opts[@]}" show "$1" | sed -n 's/^Depends: //p' | head -n 1 | tr ',' '\n' | sed 's/^ *//; s/[ (|].*//'; }
+
+fetch() { # PACKAGE:ARCH[=VERSION]... into the current folder
+	apt-get "${opts[@]}" -qq download "$@" >&2
+}
+
+get() {
+	local suite=$1 arch=$2 ver image headers common kbuild kver dir tmp
+	update
+	ver=$(candidate "linux-image-$arch:$arch" "$suite")
+	[ -n "$ver" ] || die "$suite has no linux-image-$arch"
+	dir=$cache/$suite-$arch-$ver
+	if [ ! -e "$dir/ok" ]; then
+		image=$(depends "linux-image-$arch:$arch=$ver" | grep -m1 ^linux-image-)
+		headers=$(depends "linux-headers-$arch:$arch=$ver" | grep -m1 ^linux-headers-)
+		common=$(depends "$headers:$arch=$ver" | grep -m1 -- '-common')
+		kbuild=$(depends "$headers:$arch=$ver" | grep -m1 ^linux-kbuild-)
+		kver=${image#linux-image-}
+		tmp=$dir.tmp.$$
+		rm -rf "$tmp"; mkdir -p "$tmp/debs" "$tmp/root"
+		# kbuild's programs run here, so they are this machine's kind.
+		(cd "$tmp/debs" && fetch "$image:$arch=$ver" "$headers:$arch=$ver" "$common=$ver" \
+			"$kbuild:$(dpkg --print-architecture)=$ver")
+		for d in "$tmp"/debs/*.deb; do dpkg-deb -x "$d" "$tmp/root"; done
+		[ -d "$tmp/root/usr/lib/modules" ] && [ ! -e "$tmp/root/lib" ] && ln -s usr/lib "$tmp/root/lib"
+		# Header packages name each other by absolute path.
+		find "$tmp/root/usr/src/$headers" -maxdepth 1 -type f -exec \
+			sed -i "s#/usr/src/#$dir/root/usr/src/#g" {} +
+		for l in scripts tools; do
+			[ -L "$tmp/root/usr/src/$headers/$l" ] || continue
+			ln -sfn "../../lib/$kbuild/$l" "$tmp/root/usr/src/$headers/$l"
+		done
+		cp "$tmp/root/boot/vmlinuz-$kver" "$tmp/vmlinuz"
+		ln -s "root/usr/src/$headers" "$tmp/build"
+		ln -s "root/lib/modules/$kver" "$tmp/modules"
+		echo "$kver" >"$tmp/release"
+		rm -rf "$tmp/debs" "$tmp"/root/usr/share "$tmp"/root/boot
+		touch "$tmp/ok"
+		rm -rf "$dir"; mv "$tmp" "$dir"
+	fi
+	echo "$dir"
+}
+
+source_61() {
+	local ver dir tmp
+	update
+	ver=$(candidate linux-source-6.1 bookworm)
+	[ -n "$ver" ] || die "bookworm has no linux-source-6.1"
+	dir=$cache/source-$ver
+	if [ ! -e "$dir/ok" ]; then
+		tmp=$dir.tmp.$$
+		rm -rf "$tmp"; mkdir -p "$tmp"
+		(cd "$tmp" && fetch "linux-source-6.1=$ver" && dpkg-deb -x ./*.deb . && mv usr/src/linux-source-6.1.tar.xz . && rm -rf usr ./*.deb)
+		touch "$tmp/ok"
+		rm -rf "$dir"; mv "$tmp" "$dir"
+	fi
+	echo "$dir/linux-source-6.1.tar.xz"
+}
+
+case "${1:-}" in
+get)    [ $# -eq 3 ] || die "usage: kernel.sh get SUITE ARCH"; get "$2" "$3" ;;
+source) source_61 ;;
+*)      die "usage: kernel.sh get SUITE ARCH | source" ;;
+esac
