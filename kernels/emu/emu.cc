@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/* Fibers, barriers, and a device made of host memory (kernels/emu/emu.h). */
+#include "kernels/emu/emu.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <ucontext.h>
+
+#include "kernels/kernels.h"
+
+dim3 threadIdx, blockIdx, blockDim, gridDim;
+bool hk_pdl;
+
+enum { STACK = 64 * 1024, MAX_THREADS = 1024 };
+
+struct warp_state {
+	u32 lanes, arrived, gen;
+	u32 buf[2][32][4];
+};
+
+static struct {
+	ucontext_t main, ctx[MAX_THREADS];
+	char *stack[MAX_THREADS];
+	u32 run[MAX_THREADS], head, tail;   /* ready fibers, a ring */
+	u32 cur, live, at_barrier;
+	u32 wait[MAX_THREADS];
+	warp_state warp[MAX_THREADS / 32];
+	void (*fn)(void *);
+	void *arg, *smem;
+	size_t smem_size;
+} M;
+
+static void ready(u32 i)
+{
+	M.run[M.tail++ % MAX_THREADS] = i;
+}
+
+static void set_thread(u32 i)
+{
+	M.cur = i;
+	threadIdx = dim3(i);
+}
+
+/* Leaves this fiber until somebody makes it ready. */
+static void park(void)
+{
+	u32 me = M.cur;
+
+	swapcontext(&M.ctx[me], &M.main);
+	set_thread(me);
+}
+
+static void release_barrier(void)
+{
+	for (u32 i = 0; i < M.at_barrier; i++)
+		ready(M.wait[i]);
+	M.at_barrier = 0;
+}
+
+void __syncthreads(void)
+{
+	M.wait[M.at_barrier++] = M.cur;
+	if (M.at_barrier == M.live)
+		release_barrier();
+	park();
+}
+
+const u32 (*emu_warp(const u32 v[4]))[4]
+{
+	warp_state *w = &M.warp[M.cur / 32];
+	u32 gen = w->gen;
+
+	memcpy(w->buf[gen & 1][M.cur % 32], v, 16);
+	if (++w->arrived == w->lanes) {
+		u32 base = M.cur / 32 * 32;
+
+		w->arrived = 0;
+		w->gen++;
+		for (u32 i = base; i < base + w->lanes; i++)
+			if (i != M.cur)
+				ready(i);
+	} else {
+		park();
+	}
+	return w->buf[gen & 1];
+}
+
+void *emu_smem(void)
+{
+	return M.smem;
+}
+
+static void entry(void)
+{
+	set_thread(M.cur);
+	M.fn(M.arg);
+	/* A thread that has left is not waited for. */
+	M.live--;
+	if (M.live && M.at_barrier == M.live)
+		release_barrier();
+	M.warp[M.cur / 32].lanes--;
+	setcontext(&M.main);
+}
+
+int emu_launch_fn(dim3 grid, dim3 block, size_t smem, void (*fn)(void *), void *arg)
+{
+	u32 n = block.x;
+
+	gridDim = grid;
+	blockDim = block;
+	M.fn = fn;
+	M.arg = arg;
+	if (smem + 64 > M.smem_size) {
+		free(M.smem);
+		M.smem_size = smem + 64;
+		M.smem = aligned_alloc(64, (M.smem_size + 63) / 64 * 64);
+	}
+	for (u32 b = 0; b < grid.x * grid.y * grid.z; b++) {
+		u32 left;
+
+		blockIdx = dim3(b % grid.x, b / grid.x % grid.y, b / grid.x / grid.y);
+		memset(M.smem, 0xff, M.smem_size);   /* NaN to whoever reads it first */
+		M.live = n;
+		M.head = M.tail = M.at_barrier = 0;
+		memset(M.warp, 0, sizeof(M.warp));
+		for (u32 i = 0; i < n; i++) {
+			if (!M.stack[i])
+				M.stack[i] = (char *)malloc(STACK);
+			getcontext(&M.ctx[i]);
+			M.ctx[i].uc_stack.ss_sp = M.stack[i];
+			M.ctx[i].uc_stack.ss_size = STACK;
+			M.ctx[i].uc_link = &M.main;
+			makecontext(&M.ctx[i], entry, 0);
+			M.warp[i / 32].lanes++;
+			ready(i);
+		}
+		while (M.head != M.tail) {
+			M.cur = M.run[M.head++ % MAX_THREADS];
+			swapcontext(&M.main, &M.ctx[M.cur]);
+		}
+		left = M.live;
+		if (left) {
+			fprintf(stderr, "emu: %u threads of block %u wait for ever\n", left, b);
+			abort();
+		}
+	}
+	return 0;
+}
+
+/* -- the device -------------------------------------------------------------------- */
+
+const char *hk_dev_error(void) { return "emulated device"; }
+
+int hk_dev_probe(int index, struct hk_dev_info *ret)
+{
+	(void)index;
+	memset(ret, 0, sizeof(*ret));
+	snprintf(ret->name, sizeof(ret->name), "emulated");
+	ret->major = 8;
+	ret->minor = 7;
+	ret->sms = 2;
+	ret->host_register = ret->host_register_ro = true;
+	ret->mem_total = ret->mem_free = (size_t)8 << 30;
+	return 0;
+}
+int hk_dev_open(int index) { (void)index; return 0; }
+int hk_dev_mem(size_t *f, size_t *t) { *f = *t = (size_t)8 << 30; return 0; }
+int hk_dev_alloc(size_t bytes, void **ret)
+{
+	*ret = aligned_alloc(256, (bytes + 511) / 256 * 256);
+	if (!*ret)
+		return -ENOMEM;
+	memset(*ret, 0xff, bytes);
+	return 0;
+}
+void hk_dev_free(void *p) { free(p); }
+int hk_host_alloc(size_t bytes, void **ret) { return hk_dev_alloc(bytes, ret); }
+void hk_host_free(void *p) { free(p); }
+int hk_host_register(void *p, size_t, bool, void **ret) { *ret = p; return 0; }
+void hk_host_unregister(void *) {}
+int hk_stream_open(void **ret) { *ret = (void *)1; return 0; }
+void hk_stream_close(void *) {}
+int hk_stream_sync(void *) { return 0; }
+int hk_copy_in(void *, void *d, const void *s, size_t n) { memcpy(d, s, n); return 0; }
+int hk_copy_out(void *, void *d, const void *s, size_t n) { memcpy(d, s, n); return 0; }
+int hk_fill(void *, void *d, int v, size_t n) { memset(d, v, n); return 0; }
+int hk_capture_begin(void *) { return -ENOTSUP; }   /* every step is launched anew */
+int hk_capture_end(void *, void **) { return -ENOTSUP; }
+int hk_graph_launch(void *, void *) { return -ENOTSUP; }
+void hk_graph_free(void *) {}
+int hk_event_time(void *, int, float *ms) { if (ms) *ms = 0; return 0; }

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Prefill and batches: y[n, rows] = W[rows, cols] x[n, cols] for 5 to thousands
+ * of tokens, on half tensor cores (mma.m16n8k16, float sums).
+ *
+ * Bytes moved: W once per block column of NB tokens; activations once per 128
+ * rows, mostly from L2. A warp owns two tiles of 16 rows (for SwiGLU: a gate
+ * tile and the up tile of the same rows) and NT groups of 8 tokens. Weights go
+ * from memory to registers one unit ahead and become halves there; activations
+ * come in fragment order (act_pos) through cp.async stages, so every B operand
+ * is a 16-byte shared load without bank conflicts.
+ *
+ * Where the grid would not fill the machine, k is cut into parts; the block
+ * that comes last to a tile adds the parts in order, so sums do not depend on
+ * timing.
+ */
+#include "kernels/gemm.cuh"
+
+static u32 pick_nt(u32 n)
+{
+	return n <= 16 ? 2 : n <= 32 ? 4 : n <= 64 ? 41 : 81;   /* 41: NT 4, WN 2 */
+}
+
+extern "C" uint32_t hk_gemm_nb(uint32_t n)
+{
+	u32 p = pick_nt(n);
+
+	return p == 2 ? 16 : p == 4 ? 32 : p == 41 ? 64 : 128;
+}
+
+typedef int (*gm_fn)(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k);
+
+extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_gemm *a)
+{
+	struct gm_args k = {};
+	u32 shape = pick_nt(a->n), nb = hk_gemm_nb(a->n), units = tile_units(a->cols);
+	u32 blocks = 0, cols_n, splits, per, threads;
+	int type;
+
+	if (!a->n)
+		return 0;
+	if (!a->nseg || a->nseg > 3 || a->n > a->groups * 8 || (a->groups * 8) % nb ||
+	    (uintptr_t)a->act % 16 || a->cols % 64 ||
+	    (a->mode == HK_SWIGLU && (a->nseg != 2 || !a->act_out ||
+				      a->seg[0].w.rows != a->seg[1].w.rows)))
+		return -EINVAL;
+	type = a->seg[0].w.type;
+	for (u32 i = 0; i < a->nseg; i++) {
+		const struct hk_mat *w = &a->seg[i].w;
+
+		if (!w->packed || w->type != type || w->cols != a->cols || (uintptr_t)w->w % 16)
+			return -EINVAL;
+		k.seg[i].w = (const u8 *)w->w;
+		k.seg[i].bias = a->seg[i].bias;
+		k.seg[i].y = a->seg[i].y;
+		k.seg[i].ldy = a->seg[i].ldy;
+		k.seg[i].tiles = w->rows / TILE_ROWS;
+		k.seg[i].block0 = blocks;
+		if (a->mode != HK_SWIGLU)
+			blocks += (k.seg[i].tiles + 7) / 8;
+	}
+	if (a->mode == HK_SWIGLU)
+		blocks = (k.seg[0].tiles + 3) / 4;
+	if (!blocks)
+		return 0;
+	k.nseg = a->mode == HK_SWIGLU ? 1 : a->nseg;
+	k.w2 = k.seg[1].w;
+	k.n = a->n;
+	k.cols = a->cols;
+	k.groups = a->groups;
+	k.act = (const u8 *)a->act;
+	k.act_scale = a->act_scale;
+	k.scale = a->scale;
+	k.mode = a->mode;
+	k.act_out = (unsigned short *)a->act_out;
+	k.groups_out = a->groups_out;
+	k.act_out_scale = a->act_out_scale;
+	k.partial = a->partial;
+	k.count = a->count;
+	cols_n = (a->n + nb - 1) / nb;
+	threads = nb > 32 ? 256 : 128;
+	/* Enough blocks to keep weights flowing: some 8 to 12 warps an SM. */
+	per = (u32)d->sms * (threads == 128 ? 3 : 1);
+	splits = per / (blocks * cols_n);
+	if (splits > units / 2)
+		splits = units / 2;
+	if (splits > 16)
+		splits = 16;
+	if (splits < 1 || !a->partial || !a->count || blocks * cols_n > HK_GEMM_COUNTS)
+		splits = 1;
+	while (splits > 1 && (size_t)splits * blocks * cols_n * 128 * nb > a->partial_floats)
+		splits--;
+	k.splits = splits;
+
+	dim3 grid(blocks, cols_n, splits);
+
+	switch (type) {
+	case T_F16: return gm_f16(st, shape, grid, hk_pdl, k);
+	case T_Q4_0: return gm_q4_0(st, shape, grid, hk_pdl, k);
+	case T_Q4_1: return gm_q4_1(st, shape, grid, hk_pdl, k);
+	case T_Q5_0: return gm_q5_0(st, shape, grid, hk_pdl, k);
+	case T_Q5_1: return gm_q5_1(st, shape, grid, hk_pdl, k);
+	case T_Q8_0: return gm_q8_0(st, shape, grid, hk_pdl, k);
+	case T_Q4_K: return gm_q4_k(st, shape, grid, hk_pdl, k);
+	case T_Q5_K: return gm_q5_k(st, shape, grid, hk_pdl, k);
+	case T_Q6_K: return gm_q6_k(st, shape, grid, hk_pdl, k);
+	default: return -EINVAL;
+	}
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * RMS norm of a row to halves in fragment order, for the GEMM. One block a
+ * row; bytes: the row twice (second time from L1), halves out once. The row is
+ * divided by a power of two that brings its largest value under 2048, so no
+ * activation overflows F16 whatever the model does; the GEMM multiplies it in.
+ */
+#include "kernels/launch.cuh"
+#include "kernels/tile.h"
+
+struct nm_args {
+	const float *x, *norm;
+	const u32 *row;
+	unsigned short *act;
+	float *act_scale;
+	u32 cols, groups;
+	float eps;
+};
+
+static __global__ void __launch_bounds__(256) norm(const __grid_constant__ nm_args a)
+{
+	__shared__ float red[32];
+	const u32 n = blockIdx.x;
+
+	pdl_go();
+	pdl_wait();
+	const float4 *x = (const float4 *)(a.x + (size_t)(a.row ? a.row[n] : n) * a.cols);
+	const float4 *w = (const float4 *)a.norm;
+	float ss = 0, amax = 0, rms, scale;
+	int e;
+
+	for (u32 i = threadIdx.x; i < a.cols / 4; i += 256) {
+		float4 v = x[i], u = w[i];
+
+		ss += v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w;
+		amax = fmaxf(amax, fmaxf(fmaxf(fabsf(v.x * u.x), fabsf(v.y * u.y)),
+					 fmaxf(fabsf(v.z * u.z), fabsf(v.w * u.w))));
+	}
+	ss = block_sum(ss, red);
+	amax = block_max(amax, red);
+	rms = rsqrtf(ss / (float)a.cols + a.eps);
+	/* NaN and infinity go through: they must show in the logits, not hide. */
+	e = amax * rms > 2048 && amax * rms < 1e30f ? ilogbf(amax * rms) - 10 : 0;
+	scale = ldexpf(1.0f, -e);
+	if (threadIdx.x == 0)
+		a.act_scale[n] = ldexpf(1.0f, e);
+	rms *= scale;
+	for (u32 i = threadIdx.x; i < a.cols / 8; i += 256) {
+		float4 v = x[2 * i], u = w[2 * i], v2 = x[2 * i + 1], u2 = w[2 * i + 1];
+		uint4 o;
+
+		o.x = f2h2(v.x * u.x * rms, v.y * u.y * rms);
+		o.y = f2h2(v.z * u.z * rms, v.w * u.w * rms);
+		o.z = f2h2(v2.x * u2.x * rms, v2.y * u2.y * rms);
+		o.w = f2h2(v2.z * u2.z * rms, v2.w * u2.w * rms);
+		*(uint4 *)(a.act + act_pos(n, i * 8, 0, a.groups)) = o;
+	}
+}
+
+extern "C" int hk_norm(void *st, uint32_t n, uint32_t cols, const float *x, const uint32_t *row,
+		       const float *w, float eps, void *act, uint32_t groups, float *act_scale)
+{
+	struct nm_args k = { x, w, row, (unsigned short *)act, act_scale, cols, groups, eps };
+
+	if (!n)
+		return 0;
+	if (cols % 64 || n > groups * 8 || (uintptr_t)x % 16 || (uintptr_t)w % 16 || (uintptr_t)act % 16)
+		return -EINVAL;
+	return HK_LAUNCH(norm, dim3(n), dim3(256), 0, st, hk_pdl, k);
+}
