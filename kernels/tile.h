@@ -50,7 +50,7 @@ TILE_FN size_t act_pos(uint32_t n, uint32_t k, uint32_t units, uint32_t n_groups
 {
 	uint32_t u = k / 256, t = k % 256 / 64, sp = k % 64 / 8;
 
-	(void)units;
+	(void)units; /* the unit stride is n_groups alone */
 	return ((((size_t)u * n_groups + n / 8) * 8 + sp) * 32 + (n % 8) * 4 + t) * 8 + k % 8;
 }
 

@@ -52,6 +52,9 @@ struct ops_opts {
 	uint32_t max_ctx;      /* tokens of one session, at most */
 	uint32_t threads;      /* CPU threads, the caller's included */
 	struct kv_cfg kv;
+	uint32_t kv_pages;     /* pages of the kv region */
+	uint64_t weights;      /* bytes of the weights region (load_region_bytes), for a
+				* backend that keeps a copy on its device */
 };
 
 struct ops_need {
