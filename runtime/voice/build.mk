@@ -36,6 +36,14 @@ PROGS += \
 	silero-convert \
 	# EOL
 silero-convert_SRCS := tools/silero_convert.c
+TESTS += \
+	test_audio \
+	test_ring \
+	# EOL
+FUZZERS += \
+	fuzz_onnx \
+	fuzz_wav \
+	# EOL
 # Long sums are most of it: let them become vector code.
 CFLAGS_runtime/voice/silero.c := -O3
 
