@@ -50,10 +50,16 @@ CFLAGS_runtime/voice/silero.c := -O3
 # the turn's part
 RT_SRCS += \
 	runtime/voice/chunker.c \
+	runtime/voice/listen.c \
+	runtime/voice/mailbox.c \
+	runtime/voice/mouth.c \
 	runtime/voice/number.c \
 	runtime/voice/plain.c \
+	runtime/voice/sched.c \
 	runtime/voice/speak.c \
+	runtime/voice/talk.c \
 	runtime/voice/trace.c \
+	runtime/voice/voice.c \
 	# EOL
 TESTS += \
 	test_chunker \

@@ -80,6 +80,9 @@ int sched_attach(struct sched *sched, const struct sched_parts *parts, struct he
 /* Forgets the conversation: a new one over the same home. */
 int sched_restart(struct sched *sched, struct talk *talk, struct hearth_err *err);
 
+/* Another home, before sched_restart() with a talk about it. */
+void sched_set_home(struct sched *sched, struct home *home);
+
 /* Where the answer goes; each may be NULL. At the rate of the speech engine. */
 struct sched_outs {
 	struct audio_out *file;
