@@ -44,6 +44,7 @@ struct listen {
 	int64_t from;               /* its first sample */
 	int64_t fed;                /* samples given so far, position */
 	int64_t pause;              /* where the pause began, -1: none */
+	bool look;                  /* ask how the text ends, once this block is fed */
 	bool ended;
 };
 
@@ -156,6 +157,8 @@ static void on_vad(void *ctx, const struct vad_event *ev)
 		break;
 	case VAD_PAUSE:
 		l->pause = ev->at;
+		/* How the sentence ends so far says how long to wait for more. */
+		l->look = true;
 		tell(l, MAIL_PAUSE, *l->next_id, arrival(l, ev->at));
 		break;
 	case VAD_RESUME:
@@ -203,6 +206,9 @@ static void take(struct listen *l, const int16_t *pcm, size_t n)
 		vad_set_end_wait(l->vad, atomic_exchange(&l->end_wait_ms, 0));
 	vad_push(l->vad, pcm, n, on_vad, l);
 	feed(l);
+	if (l->look && l->open && !l->asked)
+		stt_look(l->stt);
+	l->look = false;
 	if (l->opts.early && l->open && l->pause >= 0 && l->pos - l->pause >= (int64_t)l->opts.early_ms * AUDIO_RATE / 1000)
 		ask(l);
 }

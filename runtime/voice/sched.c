@@ -72,6 +72,7 @@ void sched_defaults(struct sched_opts *o)
 {
 	memset(o, 0, sizeof(*o));
 	o->paced = true;
+	o->adapt = true;
 	o->early = true;
 	o->early_ms = 64;
 	o->patience_ms = 30000;
@@ -105,6 +106,8 @@ static void on_partial(void *ctx, const struct stt_partial *p)
 	struct sched *s = ctx;
 	struct mail m = { .kind = MAIL_PARTIAL, .id = p->id, .ns = mono_ns() };
 
+	if (p->asked && s->opts.adapt)
+		listen_end_wait(s->listen, stt_end_wait_ms(p->ends));
 	if (*p->text)
 		mailbox_put(s->box, &m);
 }

@@ -43,6 +43,7 @@
 
 struct sched_opts {
 	bool paced;              /* a file is heard at the speed of speech; false: as fast as it can be read */
+	bool adapt;              /* the wait for the end depends on how the text ends */
 	bool early;              /* work ahead in the pause, as above */
 	uint32_t early_ms;       /* pause after which the transcript is asked for */
 	uint32_t patience_ms;    /* silence at the start after which nothing was heard */

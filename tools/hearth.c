@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+/* hearth: the assistant from the command line. docs/man/hearth.1 */
+#include "hearth.h"
+
+#include <string.h>
+
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *what;
+} commands[] = {
+	{ "turn", main_turn, "a whole voice turn: sound in, a changed home and sound out" },
+	{ "plan", main_plan, "what memory a model needs, before anything is loaded" },
+	{ "bench", main_bench, "percentiles of many turns: hearth bench turns" },
+};
+
+static void usage(FILE *out)
+{
+	size_t i;
+
+	fputs("usage: hearth COMMAND [OPTION...]\n\n", out);
+	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].what);
+	fputs("\nhearth COMMAND --help tells its options.\n", out);
+}
+
+int main(int argc, char **argv)
+{
+	size_t i;
+
+	if (argc < 2) {
+		usage(stderr);
+		return EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		usage(stdout);
+		return EXIT_OK;
+	}
+	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (!strcmp(commands[i].name, argv[1]))
+			return commands[i].run(argc - 1, argv + 1);
+	return complain(EXIT_USAGE, "there is no command \"%s\"; hearth --help lists them", argv[1]);
+}

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: MIT
+/* hearth turn: one or more turns of a conversation, and where their time and memory went. */
+#include "hearth.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static const char help[] =
+	"usage: hearth turn [OPTION...] FILE.wav...\n"
+	"       hearth turn [OPTION...] --mic\n"
+	"       hearth turn [OPTION...] --text COMMAND...\n"
+	"\n"
+	"Several files are the turns of one conversation.\n"
+	"\n"
+	"  -m, --model FILE     the language model, GGUF (default: the home model)\n"
+	"  -H, --home FILE      the home, YAML (default: docs/examples/home.yaml)\n"
+	"      --here AREA      where the microphone is\n"
+	"  -o, --out FILE       write the answers to a WAV file (default: reply.wav; \"\" none)\n"
+	"      --play           play the answers\n"
+	"      --mic            listen to the microphone until Ctrl-C\n"
+	"      --sound DEVICE   ALSA device of --play and --mic (default: default)\n"
+	"      --text           the arguments are commands, not files\n"
+	"      --voice NAME     voice of the answer (flite: slt, rms, awb, kal16; espeak-ng)\n"
+	"  -c, --ctx N          context in tokens (default: 2048)\n"
+	"  -t, --threads N      threads of the model (default: one per core)\n"
+	"      --kv TYPE        int8 or f16\n"
+	"      --budget T.P=N   the most that tenant T may take in pool P, like llm.kv=64M\n"
+	"      --device         memory from /dev/hearth; --embedded: never from it\n"
+	"      --end-wait MS    silence that ends a turn (default: 192 to 608, by how the sentence ends)\n"
+	"      --fast           read the files as fast as can be, not at the speed of speech\n"
+	"      --no-early       no work ahead in a pause\n"
+	"      --vad KIND       silero or energy\n"
+	"      --backend NAME   compute backend (cpu, cuda, ref)\n"
+	"  -j, --json           print everything as one JSON document\n"
+	"      --trace FILE     write the turns in Chrome's trace-event format (Perfetto draws it)\n"
+	"  -q, --quiet          print the reply alone\n";
+
+enum { OPT_PLAY = 2000, OPT_MIC, OPT_SOUND, OPT_TEXT, OPT_TRACE };
+
+static const struct option options[] = {
+	COMMON_OPTIONS,
+	{ "out", required_argument, NULL, 'o' },
+	{ "play", no_argument, NULL, OPT_PLAY },
+	{ "mic", no_argument, NULL, OPT_MIC },
+	{ "sound", required_argument, NULL, OPT_SOUND },
+	{ "text", no_argument, NULL, OPT_TEXT },
+	{ "trace", required_argument, NULL, OPT_TRACE },
+	{ NULL, 0, NULL, 0 }
+};
+
+struct job {
+	struct common c;
+	const char *out, *sound, *trace;
+	bool play, mic, text;
+	struct voice *voice;
+	struct sched_outs outs;
+	json_t *turns;          /* for --json */
+	struct trace **traces;
+	size_t n_traces;
+};
+
+static void print_value(FILE *f, const json_t *v)
+{
+	char *s = json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
+
+	fputs(json_is_string(v) ? json_string_value(v) : s ? s : "?", f);
+	free(s);
+}
+
+static void print_call(FILE *f, const json_t *call)
+{
+	char *args = json_dumps(json_object_get(call, "arguments"), JSON_ENCODE_ANY);
+	const json_t *result = json_object_get(call, "result"), *change, *v;
+	const char *error = json_string_value(json_object_get(result, "error")), *key;
+	size_t i;
+
+	if (!json_is_string(json_object_get(call, "name"))) {
+		fprintf(f, "tool call   malformed: %s\n", json_string_value(json_object_get(call, "error")));
+		free(args);
+		return;
+	}
+	fprintf(f, "tool call   %s %s\n", json_string_value(json_object_get(call, "name")), args ? args : "");
+	free(args);
+	if (error)
+		fprintf(f, "  refused   %s\n", error);
+	json_array_foreach(json_object_get(call, "changes"), i, change) {
+		const json_t *from = json_object_get(change, "from"), *to = json_object_get(change, "to");
+
+		fprintf(f, "  changed   %s:", json_string_value(json_object_get(change, "name")));
+		json_object_foreach((json_t *)to, key, v) {
+			fprintf(f, " %s ", key);
+			if (json_object_get(from, key)) {
+				print_value(f, json_object_get(from, key));
+				fputs(" -> ", f);
+			}
+			print_value(f, v);
+		}
+		if (!json_object_size(to))
+			fputs(" gone", f);
+		fputc('\n', f);
+	}
+	if (!error && !json_array_size(json_object_get(call, "changes"))) {
+		char *text = json_dumps(result, JSON_COMPACT);
+
+		fprintf(f, "  answered  %s\n", text ? text : "");
+		free(text);
+	}
+}
+
+static json_t *result_json(const char *source, const struct turn_result *r)
+{
+	return json_pack("{s:s, s:s, s:s?, s:s, s:f, s:O, s:s, s:b, s:O, s:s, s:i, s:i, s:i, s:b, s:i, s:i, s:f, s:o, s:I, s:o}",
+		"source", source, "end", turn_end_name(r->end), "error", r->err.text[0] ? r->err.text : NULL,
+		"transcript", r->transcript, "score", (double)r->score, "calls", r->calls, "reply", r->reply, "fallback", r->fallback,
+		"phrases", r->phrases, "finish", gen_finish_name(r->finish), "prompt_tokens", (int)r->n_prompt, "cached_tokens", (int)r->n_cached,
+		"generated_tokens", (int)r->n_out, "early_used", r->early_used, "early_discarded", (int)r->discarded, "forgotten_turns", r->forgot,
+		"heard_s", r->heard_s, "unheard_s", r->unheard_s < 0 ? json_null() : json_real(r->unheard_s),
+		"samples_out", (json_int_t)r->samples_out, "trace", trace_json(r->trace));
+}
+
+static void print_turn(const struct job *j, const char *source, const struct turn_result *r)
+{
+	FILE *f = stdout;
+	size_t i;
+	json_t *call;
+
+	if (j->c.quiet) {
+		if (*r->reply)
+			fprintf(f, "%s\n", r->reply);
+		return;
+	}
+	fprintf(f, "input       %s\n", source);
+	if (r->end == TURN_NOTHING) {
+		fprintf(f, "heard       nothing\n");
+		return;
+	}
+	fprintf(f, "heard       %s%s\n", r->transcript, r->end == TURN_REJECTED ? "   (not a command)" : "");
+	json_array_foreach(r->calls, i, call)
+		print_call(f, call);
+	fprintf(f, "reply       %s%s\n", r->reply, r->fallback ? "   (not the model's words)" : "");
+	if (r->end == TURN_ANSWERED && r->finish != GEN_STOP)
+		fprintf(f, "            the model was cut off: %s\n", gen_finish_name(r->finish));
+	if (r->forgot)
+		fprintf(f, "            the context was full: %d earlier turn%s forgotten\n", r->forgot, r->forgot == 1 ? " is" : "s are");
+	if (r->unheard_s > 2)
+		fprintf(f, "            %.1f s of the input after it were not heard\n", r->unheard_s);
+	fputc('\n', f);
+	trace_write_table(r->trace, f, 100);
+	fputc('\n', f);
+}
+
+/* One turn; exit code. */
+static int one(struct job *j, const char *source)
+{
+	struct hearth_err err = { 0 };
+	struct turn_result r = { 0 };
+	struct audio_in *in = NULL;
+	struct trace **traces;
+	int ret, code;
+
+	if (j->text) {
+		ret = sched_turn_text(voice_sched(j->voice), source, &j->outs, &r, &err);
+	} else {
+		if (j->mic)
+			ret = audio_in_mic(j->sound, AUDIO_RATE, &in, &err);
+		else
+			ret = audio_in_wav(source, AUDIO_RATE, &in, &err);
+		if (ret)
+			return complain(j->mic ? EXIT_DEVICE : EXIT_AUDIO, "%s", err.text);
+		if (audio_in_remark(in) && !j->c.quiet)
+			fprintf(stderr, "hearth: %s\n", audio_in_remark(in));
+		if (j->mic && !j->c.quiet && !j->c.json)
+			fputs("listening\n", stderr);
+		ret = sched_turn(voice_sched(j->voice), in, &j->outs, &r, &err);
+		audio_in_close(in);
+	}
+	if (ret)
+		return complain(EXIT_OTHER, "%s", err.text);
+	code = exit_of(&r);
+	if (code == EXIT_OK || r.end == TURN_REJECTED || r.end == TURN_NOTHING) {
+		if (!j->c.json)
+			print_turn(j, j->mic ? "microphone" : source, &r);
+	}
+	if (j->c.json)
+		json_array_append_new(j->turns, result_json(j->mic ? "microphone" : source, &r));
+	if (r.end == TURN_FAILED || r.end == TURN_REJECTED || r.end == TURN_NOTHING)
+		complain(code, "%s%s%s", j->mic || j->text ? "" : source, j->mic || j->text ? "" : ": ", r.err.text);
+	traces = realloc(j->traces, (j->n_traces + 1) * sizeof(*traces));
+	if (traces) {
+		j->traces = traces;
+		j->traces[j->n_traces++] = r.trace;
+		r.trace = NULL;
+	}
+	turn_result_free(&r);
+	return code;
+}
+
+static json_t *rss_json(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	return json_integer((json_int_t)u.ru_maxrss * 1024);
+}
+
+static int finish(struct job *j, int code)
+{
+	json_t *tenants = voice_tenants(j->voice);
+	struct hearth_err err = { 0 };
+	struct rusage u;
+	int ret;
+
+	/* A failed or stopped run leaves no file behind: not half an answer. */
+	if (code == EXIT_OK || code == EXIT_NO_COMMAND) {
+		if (j->outs.file && audio_out_samples(j->outs.file) && audio_out_commit(j->outs.file, &err))
+			code = complain(EXIT_OUTPUT, "%s", err.text);
+		if (j->outs.card)
+			audio_out_commit(j->outs.card, NULL);
+	}
+	if (j->trace && code != EXIT_STOPPED && code != EXIT_OUTPUT) {
+		json_t *doc = trace_chrome(j->traces, j->n_traces);
+
+		ret = put_json(doc, j->trace);
+		json_decref(doc);
+		if (ret)
+			code = ret;
+	}
+	if (j->c.json && code != EXIT_STOPPED) {
+		json_t *doc = json_pack("{s:s, s:s, s:s?, s:s?, s:s?, s:O, s:O, s:o, s:o, s:o}", "backend", hearth_backend_text(voice_hearth(j->voice)),
+			"home", j->c.voice.home, "vad_note", voice_vad_note(j->voice), "stt_note", voice_stt_note(j->voice), "out", code == EXIT_OK ? j->out : NULL,
+			"turns", j->turns, "tenants", tenants, "state", home_state(voice_home(j->voice)), "plan", plan_json(voice_the_plan(j->voice)),
+			"max_rss", rss_json());
+
+		ret = put_json(doc, NULL);
+		json_decref(doc);
+		if (ret)
+			code = ret;
+	} else if (!j->c.quiet && (code == EXIT_OK || code == EXIT_NO_COMMAND || code == EXIT_HEARD_NOTHING)) {
+		print_tenants(stdout, tenants);
+		getrusage(RUSAGE_SELF, &u);
+		printf("\n  resident memory of the whole process, at most: %.1f MiB\n", (double)u.ru_maxrss / 1024);
+		if (j->outs.file && code != EXIT_HEARD_NOTHING)
+			printf("  the answer is in %s\n", j->out);
+		if (fflush(stdout) || ferror(stdout))
+			code = complain(EXIT_OUTPUT, "standard output cannot be written: %s", strerror(errno));
+	}
+	json_decref(tenants);
+	return code;
+}
+
+int main_turn(int argc, char **argv)
+{
+	struct job j = { .out = "reply.wav", .sound = "default" };
+	struct hearth_err err = { 0 };
+	int opt, code, i, turns = 0;
+	size_t k;
+
+	common_defaults(&j.c);
+	while ((opt = getopt_long(argc, argv, COMMON_SHORT "o:", options, NULL)) != -1) {
+		switch (opt) {
+		case 'h': fputs(help, stdout); return EXIT_OK;
+		case 'o': j.out = optarg; break;
+		case OPT_PLAY: j.play = true; break;
+		case OPT_MIC: j.mic = true; break;
+		case OPT_SOUND: j.sound = optarg; break;
+		case OPT_TEXT: j.text = true; break;
+		case OPT_TRACE: j.trace = optarg; break;
+		case '?': return EXIT_USAGE;
+		default:
+			code = common_option(&j.c, opt, optarg);
+			if (code)
+				return code;
+		}
+	}
+	if (optind == argc && !j.mic)
+		return complain(EXIT_USAGE, "no input: give a WAV file, --mic or --text; hearth turn --help tells more");
+	if (optind < argc && j.mic)
+		return complain(EXIT_USAGE, "--mic takes no files");
+	stop_on_signals();
+	j.c.voice.listen = !j.text;
+	/* What cannot be read is said before seconds go into loading. */
+	for (i = optind; i < argc && !j.text; i++) {
+		struct audio_in *in = NULL;
+
+		if (strcmp(argv[i], "-") == 0)
+			continue;
+		if (audio_in_wav(argv[i], AUDIO_RATE, &in, &err))
+			return complain(EXIT_AUDIO, "%s", err.text);
+		audio_in_close(in);
+	}
+	code = common_open(&j.c, &j.voice);
+	if (code)
+		return code;
+	j.turns = json_array();
+	stop_target(voice_sched(j.voice));
+	if (!j.c.json && !j.c.quiet) {
+		printf("memory      %s\n", hearth_backend_text(voice_hearth(j.voice)));
+		if (voice_vad_note(j.voice) && !j.text)
+			printf("note        %s\n", voice_vad_note(j.voice));
+		if (voice_stt_note(j.voice) && !j.text)
+			printf("note        %s\n", voice_stt_note(j.voice));
+		fflush(stdout);
+	}
+	if (*j.out && audio_out_wav(j.out, voice_rate(j.voice), &j.outs.file, &err))
+		code = complain(EXIT_OUTPUT, "%s", err.text);
+	if (!code && j.play && audio_out_card(j.sound, voice_rate(j.voice), &j.outs.card, &err))
+		code = complain(EXIT_DEVICE, "%s", err.text);
+	for (i = optind; !code && !was_stopped() && (j.mic || i < argc); i++, turns++) {
+		code = one(&j, j.mic ? "microphone" : argv[i]);
+		/* A microphone goes on listening. */
+		if (j.mic && (code == EXIT_HEARD_NOTHING || code == EXIT_NO_COMMAND))
+			code = 0;
+	}
+	if (was_stopped())
+		code = j.mic && turns > 1 ? EXIT_OK : EXIT_STOPPED;
+	code = finish(&j, code);
+	if (code == EXIT_STOPPED)
+		complain(code, "stopped");
+	stop_target(NULL);
+	audio_out_close(j.outs.file);
+	audio_out_close(j.outs.card);
+	for (k = 0; k < j.n_traces; k++)
+		trace_free(j.traces[k]);
+	free(j.traces);
+	json_decref(j.turns);
+	voice_close(j.voice);
+	return code;
+}
