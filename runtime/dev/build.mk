@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 LIBHEARTH_SRCS += \
 	runtime/dev/device.c \
+	runtime/dev/device_event.c \
+	runtime/dev/device_region.c \
 	runtime/dev/embedded.c \
 	runtime/dev/embedded_event.c \
 	runtime/dev/embedded_region.c \

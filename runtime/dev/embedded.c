@@ -86,6 +86,7 @@ static int emb_pool_info(struct hearth_pool *pool, struct hearth_pool_info *ret_
 	pthread_mutex_lock(&e->lock);
 	ret_info->size = p->budget.size;
 	ret_info->charged = p->budget.charged;
+	ret_info->peak = p->budget.peak;
 	ret_info->guaranteed = p->budget.min_sum;
 	ret_info->claimable = p->budget.claimable;
 	ret_info->largest_free = extent_largest(&p->map);
@@ -141,6 +142,11 @@ static int emb_pool_resize(struct hearth_pool *pool, uint64_t size, struct heart
 	}
 	if (!ret) {
 		pressure_rules_default(&p->rules, size);
+		emb_emit(e, NULL, p, (struct hearth_event){
+			.type = HEARTH_EVENT_POOL_SIZE,
+			.current = p->budget.charged,
+			.limit = size,
+		});
 		for (rec = e->first; rec; rec = rec->next) {
 			set_rules(emb_account(rec, p), p);
 			emb_note(e, rec, p);
@@ -469,7 +475,7 @@ int emb_charge(struct emb *e, struct emb_rec *rec, struct emb_pool *pool, uint64
 			.type = HEARTH_EVENT_REFUSED,
 			.bytes = n,
 			.current = b->used,
-			.limit = ref.limit_bytes,
+			.limit = ref.limit,
 		});
 		return emb_refuse(err, ret, rec, pool, &ref);
 	}

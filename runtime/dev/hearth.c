@@ -34,9 +34,9 @@ static int check_pools(const struct hearth_options *o, struct hearth_err *err)
 {
 	int ret;
 
-	if (o->n_pools > DEV_POOLS_MAX)
+	if (o->n_pools > DEV_POOLS_ASK)
 		return err_set(err, -EINVAL, "%zu pools are more than %d", o->n_pools,
-			       DEV_POOLS_MAX);
+			       DEV_POOLS_ASK);
 	for (size_t i = 0; i < o->n_pools; i++) {
 		const struct hearth_pool_spec *p = &o->pools[i];
 

@@ -188,10 +188,12 @@ struct hearth_pool_info {
 	enum hearth_kind kind;
 	uint64_t size;
 	uint64_t charged;         /* sum of current of all tenants */
+	uint64_t peak;            /* highest charged */
 	uint64_t guaranteed;      /* sum of min of all tenants */
 	uint64_t claimable;       /* part of `guaranteed` not yet charged */
 	uint64_t largest_free;    /* longest free extent, 0 for `account` */
 	uint64_t quarantined;     /* freed, still held by a device (module only) */
+	uint64_t large, medium, small;  /* bytes in 2 MiB, 64 KiB, 4 KiB blocks (module only) */
 	enum hearth_level level;
 	uint32_t regions;
 	uint32_t tenants;
@@ -408,14 +410,27 @@ enum hearth_event_type {
 	HEARTH_EVENT_LOST,        /* `bytes` of them did not fit the queue: read the state */
 	HEARTH_EVENT_PRESSURE,    /* `level` of a tenant, a pool, or (no names) the system */
 	HEARTH_EVENT_HIGH,        /* the tenant went over high */
-	HEARTH_EVENT_REFUSED,     /* a charge of `bytes` was refused */
+	HEARTH_EVENT_REFUSED,     /* a charge of `bytes` was refused; `limit`: enum hearth_why */
 	HEARTH_EVENT_RECLAIM,     /* please give back `bytes` before `deadline_ns` */
 	HEARTH_EVENT_PURGED,      /* a purgeable region of `bytes` was taken */
 	HEARTH_EVENT_BUDGET,      /* limits were changed */
 	HEARTH_EVENT_TENANT_NEW,
 	HEARTH_EVENT_TENANT_GONE,
+	HEARTH_EVENT_POOL_NEW,
+	HEARTH_EVENT_POOL_SIZE,   /* `current`: charged, `limit`: the new size */
+	HEARTH_EVENT_POOL_GONE,
 	HEARTH_EVENT_COUNT
 };
+
+/* Which limit refused. */
+enum hearth_why {
+	HEARTH_WHY_MAX = 1,       /* the tenant's own max */
+	HEARTH_WHY_POOL,          /* not that much is free */
+	HEARTH_WHY_MIN,           /* free, but guaranteed to others */
+	HEARTH_WHY_QUEUE,         /* free, but others wait ahead */
+	HEARTH_WHY_PIECES = 7,    /* free, but not in one piece */
+};
+const char *hearth_why_name(enum hearth_why why);
 
 struct hearth_event {
 	uint64_t seq;             /* counts every event of the machine, from 1 */
@@ -434,7 +449,7 @@ const char *hearth_event_name(enum hearth_event_type type);
 
 /*
  * Opens a stream: the events of @t, of the pools, and of the system; with @t
- * NULL those of all tenants (device: administrator only).
+ * NULL those of all tenants.
  */
 int hearth_events_open(struct hearth *h, struct hearth_tenant *t,
 		       struct hearth_events **ret_e, struct hearth_err *err);
@@ -463,8 +478,9 @@ struct hearth_state_row {
 
 /*
  * All tenants times all pools, at one moment, in the order tenants came and
- * pools were made. Device: a plain tenant sees only its own rows. The array is
- * the caller's: free(). *ret_seq (may be NULL): the last event before it.
+ * pools were made. The array is the caller's: free(). *ret_seq (may be NULL):
+ * every event up to that number is in the figures. Device: row by row, so that
+ * figures may be younger than that.
  */
 int hearth_state(struct hearth *h, struct hearth_state_row **ret_rows, size_t *ret_n,
 		 uint64_t *ret_seq);
@@ -481,7 +497,7 @@ struct hearth_region_row {
 	bool purgeable;
 };
 
-/* All regions (device: own ones and named ones). free(). */
+/* All regions. free(). */
 int hearth_regions(struct hearth *h, struct hearth_region_row **ret_rows, size_t *ret_n);
 
 #ifdef __GNUC__

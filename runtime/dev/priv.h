@@ -12,7 +12,8 @@
 #include "dev/hearth.h"
 #include "base/err.h"
 
-#define DEV_POOLS_MAX 16
+#define DEV_POOLS_MAX 64        /* that a connection can speak of */
+#define DEV_POOLS_ASK 16        /* of hearth_options */
 
 struct hearth_ops {
 	void (*close)(struct hearth *h);

@@ -134,6 +134,20 @@ static const char *const events[HEARTH_EVENT_COUNT] = {
 	[HEARTH_EVENT_BUDGET] = "budget",
 	[HEARTH_EVENT_TENANT_NEW] = "tenant-new",
 	[HEARTH_EVENT_TENANT_GONE] = "tenant-gone",
+	[HEARTH_EVENT_POOL_NEW] = "pool-new",
+	[HEARTH_EVENT_POOL_SIZE] = "pool-size",
+	[HEARTH_EVENT_POOL_GONE] = "pool-gone",
+};
+
+static const char *const whys[] = {
+	[0] = "?",
+	[HEARTH_WHY_MAX] = "max",
+	[HEARTH_WHY_POOL] = "pool",
+	[HEARTH_WHY_MIN] = "min",
+	[HEARTH_WHY_QUEUE] = "queue",
+	[5] = "?",
+	[6] = "?",
+	[HEARTH_WHY_PIECES] = "pieces",
 };
 
 #define NAME_OF(table, v) ((unsigned)(v) < sizeof(table) / sizeof(table[0]) ? table[v] : "?")
@@ -156,6 +170,11 @@ const char *hearth_level_name(enum hearth_level level)
 const char *hearth_event_name(enum hearth_event_type type)
 {
 	return NAME_OF(events, type);
+}
+
+const char *hearth_why_name(enum hearth_why why)
+{
+	return NAME_OF(whys, why);
 }
 
 int hearth_kind_parse(const char *name, enum hearth_kind *ret_kind)
