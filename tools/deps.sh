@@ -31,12 +31,20 @@ NEEDED=(
 # Wanted for whole test coverage; left out with a line when they cannot be had.
 WANTED=(
 	bc
+	bison
 	busybox-static
 	clang
 	cpio
+	debian-archive-keyring
 	device-tree-compiler
 	espeak-ng
+	flex
+	gcc-aarch64-linux-gnu
 	kmod
+	libc6-dev-arm64-cross
+	libelf-dev
+	libssl-dev
+	qemu-system-arm
 	qemu-system-x86
 	sparse
 	xz-utils

@@ -64,6 +64,12 @@ fetch() { # PACKAGE:ARCH[=VERSION]... into the current folder
 
 get() {
 	local suite=$1 arch=$2 ver image headers common kbuild kver dir tmp
+	# What was found today is not looked up again.
+	if [ -n "$(find "$cache/$suite-$arch.dir" -mmin -1440 2>/dev/null)" ] &&
+	   [ -e "$(cat "$cache/$suite-$arch.dir")/ok" ]; then
+		cat "$cache/$suite-$arch.dir"
+		return
+	fi
 	update
 	ver=$(candidate "linux-image-$arch:$arch" "$suite")
 	[ -n "$ver" ] || die "$suite has no linux-image-$arch"
@@ -96,11 +102,17 @@ get() {
 		touch "$tmp/ok"
 		rm -rf "$dir"; mv "$tmp" "$dir"
 	fi
+	echo "$dir" >"$cache/$suite-$arch.dir"
 	echo "$dir"
 }
 
 source_61() {
 	local ver dir tmp
+	dir=$(ls -d "$cache"/source-* 2>/dev/null | tail -n 1)
+	if [ -n "$dir" ] && [ -e "$dir/ok" ]; then
+		echo "$dir/linux-source-6.1.tar.xz"
+		return
+	fi
 	update
 	ver=$(candidate linux-source-6.1 bookworm)
 	[ -n "$ver" ] || die "bookworm has no linux-source-6.1"

@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Boots a kernel in QEMU with the module and the test programs, prints TAP.
+#
+#   run.sh SUITE ARCH [LIST]     Debian's kernel of bullseye, bookworm, trixie or
+#                                sid, for amd64 or arm64
+#   run.sh debug amd64 [LIST]    the kernel of debug-kernel.sh
+#
+# LIST is a file of tests/vm/*.list without its ending; default: all. Emulated
+# (TCG), never KVM: it runs anywhere, and the same everywhere.
+# VM_TIMEOUT: seconds after which a guest counts as hung (600).
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+suite=${1:-bookworm} arch=${2:-amd64} list=${3:-all}
+name=$suite-$arch
+out=${BUILD:-build}/vm/$name
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+
+skip() { echo "ok - $name # SKIP $*"; exit 0; }
+fail() { echo "not ok - $name: $*"; exit 1; }
+
+command -v cpio >/dev/null || skip "cpio is not installed"
+command -v make >/dev/null || skip "make is not installed"
+case $arch in
+amd64)
+	qemu=qemu-system-x86_64; cross= karch=x86_64; cc=${VM_CC:-gcc}
+	[ "$(uname -m)" = x86_64 ] || { cross=x86_64-linux-gnu-; cc=${cross}gcc; } ;;
+arm64)
+	qemu=qemu-system-aarch64; cross=aarch64-linux-gnu- karch=arm64; cc=${cross}gcc
+	[ "$(uname -m)" != aarch64 ] || { cross=; cc=gcc; } ;;
+*) fail "unknown architecture $arch" ;;
+esac
+command -v $qemu >/dev/null || skip "$qemu is not installed"
+command -v $cc >/dev/null || skip "$cc is not installed"
+
+if [ "$suite" = debug ]; then
+	kdir=$(tests/vm/debug-kernel.sh 2>"$out/kernel.log") || skip "no debug kernel: $(tail -n 1 "$out/kernel.log")"
+else
+	kdir=$(tests/vm/kernel.sh get "$suite" "$arch" 2>"$out/kernel.log") ||
+		skip "no kernel of $suite for $arch: $(tail -n 1 "$out/kernel.log")"
+fi
+
+# -- the module, in a copy, because kbuild writes beside the sources
+src=$out/src
+mkdir -p "$src"
+cp -p Kbuild "$src/"
+rsync_dir() { mkdir -p "$src/$1"; cp -pu "$1"/*.[ch] "$src/$1/" 2>/dev/null; }
+for d in kmod kmod/core uapi/linux tests/vectors; do rsync_dir $d; done
+cp -pu kmod/Kbuild kmod/conftest.sh "$src/kmod/"
+make -C "$kdir/build" M="$src/kmod" ARCH=$karch CROSS_COMPILE=$cross HEARTH_SELFTEST=y \
+	HEARTH_WERROR=y W=1 -j2 modules >"$out/module.log" 2>&1 ||
+	{ grep -E 'error|warning' "$out/module.log" | head -n 20 | sed 's/^/# /'; fail "the module does not build (log: $out/module.log)"; }
+if grep -qE 'warning:' "$out/module.log"; then
+	grep -E 'warning:' "$out/module.log" | head -n 20 | sed 's/^/# /'
+	fail "the module builds with warnings"
+fi
+echo "ok - $name: the module builds without a warning"
+
+# -- the programs
+root=$out/root
+rm -rf "$root"
+mkdir -p "$root"
+$cc -O1 -g0 -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -static -o "$root/init" tests/vm/init.c || fail "init does not build"
+for p in $(sed -n 's/^\(vm_[a-z_]*\).*/\1/p' "tests/vm/$list.list" | sort -u); do
+	$cc -O1 -g0 -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -static -pthread -Iuapi -I. -o "$root/$p" \
+		tests/vm/$p.c tests/vm/vm.c || fail "$p does not build"
+done
+${cross}strip "$root"/vm_* "$root/init" 2>/dev/null
+cp "$src/kmod/hearth.ko" "$root/hearth.ko"
+${cross}strip --strip-debug "$root/hearth.ko" 2>/dev/null
+
+# -- modules of the kernel that tests want
+want() {
+	local m f
+	for m in "$@"; do
+		f=$(find -L "$kdir/modules/" -name "$m.ko*" 2>/dev/null | head -n 1)
+		[ -n "$f" ] || continue
+		case $f in
+		*.xz) xz -dc "$f" >"$root/$m.ko" ;;
+		*.zst) zstd -qdc "$f" >"$root/$m.ko" ;;
+		*) cp "$f" "$root/$m.ko" ;;
+		esac
+		echo "load /$m.ko" >>"$root/tests"
+	done
+}
+: >"$root/tests"
+want brd
+cat "tests/vm/$list.list" >>"$root/tests"
+(cd "$root" && find . | cpio -o -H newc --quiet | gzip -1) >"$out/initrd" || fail "no initramfs"
+
+# -- the guest
+append="panic=-1 oops=panic quiet loglevel=4 printk.devkmsg=on"
+args=(-accel tcg,thread=multi -smp 2 -nographic -no-reboot -nodefaults -net none
+	-kernel "$kdir/vmlinuz" -initrd "$out/initrd"
+	-chardev "file,id=con,path=$out/console.log" -chardev "file,id=res,path=$out/result.log")
+case $arch in
+amd64)
+	args+=(-machine q35 -cpu max -m "${VM_MEM:-1024}" -serial chardev:con -serial chardev:res)
+	append="console=ttyS0 $append" ;;
+arm64)
+	args+=(-machine virt -cpu cortex-a76 -m "${VM_MEM:-1024}" -serial chardev:con -device pci-serial,chardev=res)
+	append="console=ttyAMA0 $append"
+	if command -v dtc >/dev/null; then
+		tests/vm/reserved.sh "$out" "${VM_MEM:-1024}" && args+=(-dtb "$out/virt.dtb")
+	fi ;;
+esac
+: >"$out/result.log"
+start=$SECONDS
+timeout -k 5 "${VM_TIMEOUT:-600}" $qemu "${args[@]}" -append "$append" </dev/null >"$out/qemu.log" 2>&1
+rc=$?
+tr -d '\r' <"$out/result.log" | sed "s/^ok - /ok - $name: /; s/^not ok - /not ok - $name: /" | grep -vE '^(success|failure)$'
+word=$(tr -d '\r' <"$out/result.log" | tail -n 1)
+echo "# $name: $((SECONDS - start)) s in the guest"
+if [ "$word" != success ] && [ "$word" != failure ]; then
+	tail -n 25 "$out/console.log" "$out/qemu.log" | sed 's/^/# /'
+	fail "the guest gave no verdict (exit $rc)"
+fi
+[ "$word" = success ]
