@@ -323,6 +323,17 @@ static int join(struct dev *d, int fd, const char *name, enum hearth_class cls, 
 	return ret;
 }
 
+static bool is_open(struct dev *d, const char *name)
+{
+	const struct dev_tenant *t;
+
+	pthread_mutex_lock(&d->lock);
+	for (t = d->tenants; t && strcmp(t->base.name, name); t = t->next)
+		;
+	pthread_mutex_unlock(&d->lock);
+	return t;
+}
+
 static int dev_tenant_open(struct hearth *h, const char *name, enum hearth_class cls,
 			   int priority, struct hearth_tenant **ret_t, struct hearth_err *err)
 {
@@ -330,6 +341,8 @@ static int dev_tenant_open(struct hearth *h, const char *name, enum hearth_class
 	struct dev_tenant *t;
 	int ret;
 
+	if (is_open(d, name))
+		return err_set(err, -EEXIST, "tenant %s is open already", name);
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return err_set(err, -ENOMEM, "no memory for tenant %s", name);
@@ -338,15 +351,12 @@ static int dev_tenant_open(struct hearth *h, const char *name, enum hearth_class
 	ret = dev_another(d);
 	t->fd = ret;
 	if (ret >= 0)
-		ret = join(d, t->fd, name, cls, priority, HEARTH_JOIN_CREATE | HEARTH_JOIN_EXCL,
-			   &t->id);
+		ret = join(d, t->fd, name, cls, priority, HEARTH_JOIN_CREATE, &t->id);
 	if (ret < 0) {
 		if (t->fd >= 0)
 			close(t->fd);
 		free(t);
 		switch (ret) {
-		case -EEXIST:
-			return err_set(err, ret, "tenant %s is open already", name);
 		case -EACCES:
 			return err_set(err, ret, "tenant %s is another user's", name);
 		case -EPERM:
@@ -657,6 +667,22 @@ static int dev_state(struct hearth *h, struct hearth_state_row **ret_rows, size_
 	return *ret_rows ? 0 : -ENOMEM;
 }
 
+static int dev_system(struct hearth *h, struct hearth_system *ret_sys)
+{
+	struct hearth_ioc_state st = { .size = sizeof(st) };
+	int ret = dev_call(dev_of(h)->fd, HEARTH_IOC_STATE, &st);
+
+	if (ret)
+		return ret;
+	*ret_sys = (struct hearth_system){
+		.level = (enum hearth_level)st.out_system,
+		.total = st.out_total,
+		.available = st.out_available,
+		.seq = st.out_seq,
+	};
+	return 0;
+}
+
 /* -- connection ------------------------------------------------------------------------------ */
 
 static void dev_close(struct hearth *h)
@@ -685,6 +711,7 @@ static const struct hearth_ops device_ops = {
 	.pool_resize = dev_pool_resize,
 	.tenant_open = dev_tenant_open,
 	.tenant_close = dev_tenant_close,
+	.tenant_fd = dev_tenant_fd,
 	.tenant_remove = dev_tenant_remove,
 	.budget_set = dev_budget_set,
 	.budget_apply = dev_budget_apply,
@@ -706,6 +733,7 @@ static const struct hearth_ops device_ops = {
 	.events_close = dev_events_close,
 	.events_read = dev_events_read,
 	.state = dev_state,
+	.system = dev_system,
 	.regions = dev_regions,
 };
 

@@ -322,6 +322,11 @@ static void emb_tenant_close(struct hearth_tenant *tenant)
 	free(t);
 }
 
+static int emb_tenant_fd(const struct hearth_tenant *t)
+{
+	return -EOPNOTSUPP;
+}
+
 static int emb_tenant_remove(struct hearth *h, const char *name, struct hearth_err *err)
 {
 	struct emb *e = emb_of(h);
@@ -820,6 +825,7 @@ static const struct hearth_ops embedded_ops = {
 	.pool_resize = emb_pool_resize,
 	.tenant_open = emb_tenant_open,
 	.tenant_close = emb_tenant_close,
+	.tenant_fd = emb_tenant_fd,
 	.tenant_remove = emb_tenant_remove,
 	.budget_set = emb_budget_set,
 	.budget_apply = emb_budget_apply,
@@ -841,6 +847,7 @@ static const struct hearth_ops embedded_ops = {
 	.events_close = emb_events_close,
 	.events_read = emb_events_read,
 	.state = emb_state,
+	.system = emb_system,
 	.regions = emb_regions,
 };
 

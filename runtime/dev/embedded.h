@@ -175,6 +175,7 @@ int emb_events_open(struct hearth *h, struct hearth_tenant *t, struct hearth_eve
 		    struct hearth_err *err);
 void emb_events_close(struct hearth_events *ev);
 int emb_events_read(struct hearth_events *ev, struct hearth_event *ret_ev);
+int emb_system(struct hearth *h, struct hearth_system *ret_sys);
 void emb_ticker_stop(struct emb *e);  /* lock not held */
 
 #endif

@@ -126,6 +126,34 @@ static void tick(struct emb *e, bool known, uint64_t used, uint64_t total)
 	}
 }
 
+int emb_system(struct hearth *h, struct hearth_system *ret_sys)
+{
+	struct emb *e = emb_of(h);
+	struct pressure_event ev;
+	uint64_t used, total, seq = 0;
+	struct pressure now;
+
+	if (!read_meminfo(&used, &total))
+		return -ENODATA;
+	pthread_mutex_lock(&e->lock);
+	/* while nobody listens nobody keeps the level: then what a first look says */
+	if (e->ticking) {
+		now = e->system;
+	} else {
+		pressure_init(&now, 0);
+		pressure_rules_default(&e->system_rules, total);
+		pressure_update(&now, &e->system_rules, used, 0, &seq, &ev);
+	}
+	*ret_sys = (struct hearth_system){
+		.level = (enum hearth_level)now.level,
+		.total = total,
+		.available = total - used,
+		.seq = e->seq,
+	};
+	pthread_mutex_unlock(&e->lock);
+	return 0;
+}
+
 static void *ticker(void *arg)
 {
 	uint64_t used = 0, total = 0, at;

@@ -181,6 +181,11 @@ const char *hearth_tenant_name(const struct hearth_tenant *t)
 	return t->name;
 }
 
+int hearth_tenant_fd(const struct hearth_tenant *t)
+{
+	return t->h->ops->tenant_fd(t);
+}
+
 struct hearth *hearth_tenant_connection(const struct hearth_tenant *t)
 {
 	return t->h;
@@ -407,6 +412,11 @@ int hearth_state(struct hearth *h, struct hearth_state_row **ret_rows, size_t *r
 		 uint64_t *ret_seq)
 {
 	return h->ops->state(h, ret_rows, ret_n, ret_seq);
+}
+
+int hearth_system(struct hearth *h, struct hearth_system *ret_sys)
+{
+	return h->ops->system(h, ret_sys);
 }
 
 int hearth_regions(struct hearth *h, struct hearth_region_row **ret_rows, size_t *ret_n)

@@ -243,6 +243,13 @@ int hearth_tenant_open(struct hearth *h, const char *name, enum hearth_class cls
 void hearth_tenant_close(struct hearth_tenant *t);
 
 const char *hearth_tenant_name(const struct hearth_tenant *t);
+
+/*
+ * The descriptor that is the tenant: what is charged through it lasts until
+ * its last copy is closed, so a program that inherits it keeps the charges.
+ * Owned by @t. Embedded: -EOPNOTSUPP.
+ */
+int hearth_tenant_fd(const struct hearth_tenant *t);
 struct hearth *hearth_tenant_connection(const struct hearth_tenant *t);
 
 struct hearth_budget {
@@ -484,6 +491,16 @@ struct hearth_state_row {
  */
 int hearth_state(struct hearth *h, struct hearth_state_row **ret_rows, size_t *ret_n,
 		 uint64_t *ret_seq);
+
+/* The machine's memory, reserved pools aside. */
+struct hearth_system {
+	enum hearth_level level;
+	uint64_t total;
+	uint64_t available;       /* less free CMA, which no pool can have */
+	uint64_t seq;             /* the last event of the machine */
+};
+
+int hearth_system(struct hearth *h, struct hearth_system *ret_sys);
 
 struct hearth_region_row {
 	char name[HEARTH_REGION_NAME_LEN];  /* "" when it has none */

@@ -26,6 +26,7 @@ struct hearth_ops {
 	int (*tenant_open)(struct hearth *h, const char *name, enum hearth_class cls,
 			   int priority, struct hearth_tenant **ret_t, struct hearth_err *err);
 	void (*tenant_close)(struct hearth_tenant *t);
+	int (*tenant_fd)(const struct hearth_tenant *t);
 	int (*tenant_remove)(struct hearth *h, const char *name, struct hearth_err *err);
 	int (*budget_set)(struct hearth_tenant *t, struct hearth_pool *pool,
 			  const struct hearth_budget *b, struct hearth_err *err);
@@ -59,6 +60,7 @@ struct hearth_ops {
 	int (*events_read)(struct hearth_events *e, struct hearth_event *ret_ev);
 	int (*state)(struct hearth *h, struct hearth_state_row **ret_rows, size_t *ret_n,
 		     uint64_t *ret_seq);
+	int (*system)(struct hearth *h, struct hearth_system *ret_sys);
 	int (*regions)(struct hearth *h, struct hearth_region_row **ret_rows, size_t *ret_n);
 };
 
