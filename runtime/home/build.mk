@@ -7,10 +7,12 @@ RT_SRCS += \
 	runtime/home/call.c \
 	runtime/home/home.c \
 	runtime/home/load.c \
+	runtime/home/prompt.c \
 	runtime/home/timer.c \
 	# EOL
 TESTS += \
 	test_home \
+	test_prompt \
 	# EOL
 FUZZERS += \
 	fuzz_home \

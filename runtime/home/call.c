@@ -59,16 +59,12 @@ static int turn_on(struct act *a, const struct home_entity *e, json_t *state)
 			set(state, "state", json_string("on"));
 		break;
 	case HOME_FAN:
-		set(state, "state", json_string("on"));
-		if (json_number_value(json_object_get(state, "percentage")) == 0 && json_is_number(json_object_get(state, "percentage")))
+		if (strcmp(state_of(e), "on") && json_is_number(json_object_get(state, "percentage")))
 			set(state, "percentage", json_integer(100));
+		set(state, "state", json_string("on"));
 		break;
-	case HOME_SCENE:
-		set(state, "state", json_string("activated"));
-		break;
-	case HOME_SCRIPT:
-		set(state, "state", json_string("started"));
-		break;
+	case HOME_SCENE: case HOME_SCRIPT:
+		break; /* started, which is no state */
 	default:
 		set(state, "state", json_string("on"));
 	}
@@ -85,6 +81,11 @@ static int turn_off(struct act *a, const struct home_entity *e, json_t *state)
 	case HOME_LOCK:
 		set(state, "state", json_string("unlocked"));
 		break;
+	case HOME_FAN:
+		set(state, "state", json_string("off"));
+		if (json_is_number(json_object_get(state, "percentage")))
+			set(state, "percentage", json_integer(0));
+		break;
 	default:
 		set(state, "state", json_string("off"));
 	}
@@ -96,18 +97,21 @@ static int light_set(struct act *a, const struct home_entity *e, json_t *state)
 	const char *color = home_slot(a->args, "color");
 	double v;
 
-	set(state, "state", json_string("on"));
 	if (home_number(a->args, "brightness", 0, 100, &v, a->why, WHY) == 1) {
-		set(state, "brightness", home_json_number(v));
-		if (v == 0)
+		/* Dark is off; the brightness stays for the next time. */
+		if (v == 0) {
 			set(state, "state", json_string("off"));
+			return 0;
+		}
+		set(state, "brightness", home_json_number(v));
 	}
+	set(state, "state", json_string("on"));
 	if (color) {
 		set(state, "color", json_string(color));
-		set(state, "temperature", json_null());
+		set(state, "color_temp", json_null());
 	}
 	if (home_number(a->args, "temperature", 1000, 10000, &v, a->why, WHY) == 1) {
-		set(state, "temperature", home_json_number(v));
+		set(state, "color_temp", home_json_number(v));
 		set(state, "color", json_null());
 	}
 	return 0;
@@ -130,6 +134,8 @@ static int fan_speed(struct act *a, const struct home_entity *e, json_t *state)
 static int climate_set(struct act *a, const struct home_entity *e, json_t *state)
 {
 	set(state, "temperature", home_json_number(a->number));
+	if (!strcmp(state_of(e), "off"))
+		set(state, "state", json_string("heat"));
 	return 0;
 }
 
@@ -175,7 +181,7 @@ static int media_skip(struct act *a, const struct home_entity *e, json_t *state)
 
 static int media_mute(struct act *a, const struct home_entity *e, json_t *state)
 {
-	set(state, "muted", json_boolean(!strcmp(a->tool, "HassMediaPlayerMute")));
+	set(state, "muted", strcmp(a->tool, "HassMediaPlayerMute") ? json_null() : json_true());
 	return 0;
 }
 
@@ -192,10 +198,15 @@ static int vacuum_start(struct act *a, const struct home_entity *e, json_t *stat
 	return 0;
 }
 
-static int go_home(struct act *a, const struct home_entity *e, json_t *state)
+static int vacuum_return(struct act *a, const struct home_entity *e, json_t *state)
 {
-	if (strcmp(state_of(e), "docked"))
-		set(state, "state", json_string("returning"));
+	set(state, "state", json_string("returning"));
+	return 0;
+}
+
+static int mower_dock(struct act *a, const struct home_entity *e, json_t *state)
+{
+	set(state, "state", json_string("docked"));
 	return 0;
 }
 
@@ -235,25 +246,18 @@ static const struct tool {
 	{ "HassSetVolumeRelative", BIT(HOME_MEDIA_PLAYER), volume_step, "volume_step", -100, 100, .when = "playing", .slots = { PLACE } },
 	{ "HassMediaSearchAndPlay", BIT(HOME_MEDIA_PLAYER), media_search, .text = "search_query", .when = "", .slots = { PLACE, "media_class" } },
 	{ "HassVacuumStart", BIT(HOME_VACUUM), vacuum_start, .when = "", .slots = { PLACE } },
-	{ "HassVacuumReturnToBase", BIT(HOME_VACUUM), go_home, .when = "", .slots = { PLACE } },
+	{ "HassVacuumReturnToBase", BIT(HOME_VACUUM), vacuum_return, .when = "", .slots = { PLACE } },
 	{ "HassLawnMowerStartMowing", BIT(HOME_LAWN_MOWER), mower_start, .when = "", .slots = { PLACE } },
-	{ "HassLawnMowerDock", BIT(HOME_LAWN_MOWER), go_home, .when = "", .slots = { PLACE } },
+	{ "HassLawnMowerDock", BIT(HOME_LAWN_MOWER), mower_dock, .when = "", .slots = { PLACE } },
 };
 
-/* "changed" of the answer: name, state, and the attributes that are new. */
+/* "changed" of the answer: name and state. */
 static json_t *changed_entry(const struct home_entity *e, const json_t *to)
 {
-	const char *const *k;
 	json_t *entry = json_pack("{s:s}", "name", e->name);
 
 	if (json_object_get(to, "state"))
 		json_object_set(entry, "state", json_object_get(to, "state"));
-	for (k = home_attributes(e->domain); *k; k++) {
-		json_t *v = json_object_get(to, *k);
-
-		if (v && !json_is_null(v) && !json_equal(v, json_object_get(e->state, *k)))
-			json_object_set(entry, *k, v);
-	}
 	return entry;
 }
 
@@ -341,6 +345,10 @@ static json_t *act_on(struct act *a, const struct tool *t)
 	for (i = 0; i < n; i++) {
 		const struct home_entity *e = &a->home->entities[who[i]];
 
+		if (n == 1 && !strcmp(state_of(e), "unavailable")) {
+			out = home_fail("%s is not available", e->name);
+			goto done;
+		}
 		to[i] = json_deep_copy(e->state);
 		if (!to[i] || t->apply(a, e, to[i])) {
 			out = home_fail("%s", to[i] ? a->why : "out of memory");
@@ -352,9 +360,12 @@ static json_t *act_on(struct act *a, const struct tool *t)
 		struct home_entity *e = &a->home->entities[who[i]];
 
 		if (e->domain == HOME_SCENE || e->domain == HOME_SCRIPT) {
+			json_t *to_people = json_pack("{s:s}", "state", e->domain == HOME_SCENE ? "activated" : "started");
+
 			json_array_append_new(changed, changed_entry(e, to[i]));
-			note_change(a->changes, e->name, e->state, to[i]);
-		} else if (json_equal(e->state, to[i])) {
+			note_change(a->changes, e->name, e->state, to_people);
+			json_decref(to_people);
+		} else if (json_equal(e->state, to[i]) && t->apply != media_skip && t->apply != media_search) {
 			json_array_append_new(already, json_string(e->name));
 		} else {
 			json_array_append_new(changed, changed_entry(e, to[i]));
@@ -404,8 +415,10 @@ static json_t *clean_area(struct act *a)
 		return home_fail("there is no vacuum cleaner");
 	to = json_deep_copy(e->state);
 	set(to, "state", json_string("cleaning"));
-	out = json_pack("{s:b, s:[{s:s, s:s, s:s}]}", "success", 1, "changed", "name", e->name, "state", "cleaning", "area", area);
+	out = json_pack("{s:b, s:[{s:s, s:s}]}", "success", 1, "changed", "name", e->name, "state", "cleaning");
+	set(to, "area", json_string(area)); /* for people; the state itself has no such attribute */
 	note_change(a->changes, e->name, e->state, to);
+	json_object_del(to, "area");
 	json_decref(e->state);
 	e->state = to;
 	return out;
@@ -447,10 +460,6 @@ static json_t *list_call(struct act *a)
 	for (i = 0; i < json_array_size(items); i++)
 		if (home_same_name(json_string_value(json_array_get(items, i)), item))
 			break;
-	if (add && i < json_array_size(items)) {
-		json_decref(to);
-		return json_pack("{s:b, s:s, s:s, s:b}", "success", 1, "list", e->name, "item", item, "already", 1);
-	}
 	if (!add && i == json_array_size(items)) {
 		json_decref(to);
 		return home_fail("\"%.60s\" is not on %.60s", item, e->name);
@@ -459,7 +468,7 @@ static json_t *list_call(struct act *a)
 		json_array_append_new(items, json_string(item));
 	else
 		json_array_remove(items, i);
-	set(to, "state", json_integer((json_int_t)json_array_size(items)));
+	set(to, "state", json_sprintf("%zu", json_array_size(items)));
 	note_change(a->changes, e->name, e->state, to);
 	json_decref(e->state);
 	e->state = to;

@@ -13,7 +13,7 @@ static const struct {
 	const char *name;
 	const char *attributes[6];
 } domains[HOME_DOMAINS] = {
-	[HOME_LIGHT] = { "light", { "brightness", "color", "temperature" } },
+	[HOME_LIGHT] = { "light", { "brightness", "color", "color_temp" } },
 	[HOME_SWITCH] = { "switch", { NULL } },
 	[HOME_FAN] = { "fan", { "percentage" } },
 	[HOME_COVER] = { "cover", { "position" } },

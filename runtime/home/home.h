@@ -40,9 +40,9 @@
  *     {"success":true,"date":"2026-11-29","weekday":"Sunday","time":"18:30"}
  *     {"success":false,"error":"no device called \"garage lamp\""}
  *
- * An entry of "changed" has the name, the state, then the attributes that are
- * new, in the order of the domain. "cancelled":n answers a cancelled timer. A
- * call that fails changes nothing.
+ * "changed" lists name and state (a scene has none); a cancelled timer comes
+ * back with the state "cancelled", HassCancelAllTimers answers "cancelled":n.
+ * A call that fails changes nothing.
  */
 #ifndef HEARTH_HOME_HOME_H
 #define HEARTH_HOME_HOME_H

@@ -267,12 +267,12 @@ static const char *const *states_of(enum home_domain d)
 	}
 }
 
-static json_t *read_attribute(struct reader *r, const struct home *h, const char *key, const yaml_node_t *v)
+static json_t *read_attribute(struct reader *r, const char *key, const yaml_node_t *v)
 {
 	static const struct { const char *key; double min, max; } numbers[] = {
 		{ "brightness", 0, 100 }, { "percentage", 0, 100 }, { "position", 0, 100 }, { "volume", 0, 100 },
-		{ "humidity", 0, 100 }, { "battery", 0, 100 }, { "temperature", -60, 10000 },
-		{ "current_temperature", -60, 200 },
+		{ "humidity", 0, 100 }, { "battery", 0, 100 }, { "temperature", -60, 200 },
+		{ "current_temperature", -60, 200 }, { "color_temp", 1000, 10000 },
 	};
 	const char *s;
 	size_t i;
@@ -332,7 +332,7 @@ static void read_state(struct reader *r, const struct home *h, const yaml_node_t
 			return;
 		}
 		if (e->domain == HOME_TODO)
-			json_object_set_new(e->state, "state", json_integer(0));
+			json_object_set_new(e->state, "state", json_null());
 	} else if (v) {
 		const char *s = need_text(r, v, "state");
 		char known[120] = "";
@@ -341,7 +341,8 @@ static void read_state(struct reader *r, const struct home *h, const yaml_node_t
 			return;
 		for (k = states; k && *k && strcmp(*k, s); k++)
 			snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s", *known ? ", " : "", *k);
-		if (k && !*k) {
+		/* Home Assistant says so of what it cannot reach. */
+		if (k && !*k && strcmp(s, "unavailable")) {
 			wrong(r, v, "a %s cannot be \"%s\"; it can be: %s", home_domain_name(e->domain), s, known);
 			return;
 		}
@@ -357,7 +358,7 @@ static void read_state(struct reader *r, const struct home *h, const yaml_node_t
 
 		v = get(r, n, *k);
 		if (v)
-			value = read_attribute(r, h, *k, v);
+			value = read_attribute(r, *k, v);
 		if (r->code) {
 			json_decref(value);
 			return;
@@ -367,7 +368,7 @@ static void read_state(struct reader *r, const struct home *h, const yaml_node_t
 		json_object_set_new(e->state, *k, value ? value : json_null());
 	}
 	if (e->domain == HOME_TODO)
-		json_object_set_new(e->state, "state", json_integer((json_int_t)json_array_size(json_object_get(e->state, "items"))));
+		json_object_set_new(e->state, "state", json_sprintf("%zu", json_array_size(json_object_get(e->state, "items"))));
 }
 
 static void read_entities(struct reader *r, struct home *h, const yaml_node_t *n)

@@ -70,13 +70,10 @@ static json_t *timer_json(const struct home *h, const struct home_timer *t)
 {
 	json_t *o = json_object();
 
-	if (t->name)
-		json_object_set_new(o, "name", json_string(t->name));
+	json_object_set_new(o, "name", json_string(t->name ? t->name : ""));
 	json_object_set_new(o, "seconds", json_integer(t->seconds));
 	json_object_set_new(o, "left", json_integer((left_ns(h, t) + SECOND - 1) / SECOND));
 	json_object_set_new(o, "state", json_string(t->paused ? "paused" : "running"));
-	if (t->command)
-		json_object_set_new(o, "command", json_string(t->command));
 	return o;
 }
 
@@ -88,7 +85,7 @@ static void note(json_t *changes, const struct home_timer *t, json_t *from, json
 	json_array_append_new(changes, json_pack("{s:s, s:o, s:o}", "name", label, "from", from ? from : json_object(), "to", to ? to : json_object()));
 }
 
-/* The timer that the slots mean; NULL and a sentence when none or more than one fits. */
+/* The timer that the slots mean; NULL and a sentence when none fits. */
 static struct home_timer *find(struct home *h, const json_t *args, char *why, size_t n_why)
 {
 	const char *name = home_slot(args, "name");
@@ -107,14 +104,10 @@ static struct home_timer *find(struct home *h, const json_t *args, char *why, si
 		t = &h->timers[i];
 		n++;
 	}
-	if (n == 1)
+	/* Of several the one that was started last is meant. */
+	if (n)
 		return t;
-	if (!h->n_timers)
-		snprintf(why, n_why, "no timer is running");
-	else if (!n)
-		snprintf(why, n_why, "there is no such timer");
-	else
-		snprintf(why, n_why, "%zu timers fit; it was not said which", n);
+	snprintf(why, n_why, h->n_timers ? "no such timer" : "no timer is running");
 	return NULL;
 }
 
@@ -241,8 +234,10 @@ json_t *home_timer_call(struct home *h, const char *tool, const json_t *args, js
 	switch (k) {
 	case 1:
 		note(changes, t, timer_json(h, t), NULL);
+		out = timer_json(h, t);
+		json_object_set_new(out, "state", json_string("cancelled"));
 		drop(h, t);
-		return json_pack("{s:b, s:i}", "success", 1, "cancelled", 1);
+		return json_pack("{s:b, s:[o]}", "success", 1, "timers", out);
 	case 3: return change(h, t, args, 1, changes);
 	case 4: return change(h, t, args, -1, changes);
 	case 5: case 6:
