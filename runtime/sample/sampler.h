@@ -4,7 +4,7 @@
  * penalties, then greedy when temperature is 0, else top-k, top-p, min-p on
  * the distribution before temperature, temperature, draw. The same seed and
  * the same logits give the same token on every machine: the draw is integer
- * arithmetic (PCG32) and ties go to the lower id.
+ * arithmetic (PCG32), exponentials are computed here, ties go to the lower id.
  *
  * Log-probabilities are of the model's own distribution: before bias, mask,
  * penalties and temperature.
@@ -79,6 +79,9 @@ uint64_t sampler_seed(const struct sampler *s);
  */
 int sampler_pick(struct sampler *s, float *logits, const uint32_t *mask,
 		 struct sampler_pick *ret);
+
+/* log(sum(e^logit)): logit minus it is the log-probability. */
+double sampler_log_norm(const float *logits, uint32_t vocab);
 
 /* Records a token that was forced or chosen elsewhere (penalties see it). */
 void sampler_accept(struct sampler *s, int32_t token);
