@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
 RT_SRCS += \
 	runtime/cache/kv.c \
+	runtime/cache/prefix.c \
 	# EOL

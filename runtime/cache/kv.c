@@ -136,6 +136,8 @@ int kv_seq_extend(struct kv *kv, struct kv_seq *s, uint32_t n, uint32_t *ret_cop
 	want = kv_pages_for(s->len + n);
 	/* A page only partly filled will be written: it must be ours alone. */
 	copy = n && s->len % KV_PAGE && kv->refs[s->page[s->len / KV_PAGE]] > 1;
+	if (want < s->n_page)
+		want = s->n_page;
 	if (want - s->n_page + copy > kv->n_free)
 		return -ENOMEM;
 	*ret_copy_dst = *ret_copy_src = KV_NONE;
