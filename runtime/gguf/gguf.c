@@ -402,6 +402,22 @@ uint64_t gguf_data_bytes(const struct gguf *g)
 	return n;
 }
 
+uint64_t gguf_host_bytes(const struct gguf *g)
+{
+	uint64_t n = sizeof(*g) + (uint64_t)g->n_tensors * (sizeof(*g->tensor) + GGUF_MAX_NAME) +
+		     (uint64_t)g->slots * sizeof(*g->slot);
+
+	for (uint32_t i = 0; i < g->n_parts; i++) {
+		const struct part *p = &g->part[i];
+
+		n += sizeof(*p) + (p->w.fd >= 0 ? p->w.have : 0);
+		for (uint64_t k = 0; k < p->h.n_kv; k++)
+			n += sizeof(p->h.kv[k]) +
+			     (p->h.kv[k].str ? p->h.kv[k].n * sizeof(struct gguf_str) : 0);
+	}
+	return n;
+}
+
 const char *gguf_arch(const struct gguf *g)
 {
 	return g->arch;

@@ -83,6 +83,7 @@ uint64_t gguf_part_size(const struct gguf *g, uint32_t part);    /* bytes of the
 uint64_t gguf_part_data(const struct gguf *g, uint32_t part);    /* offset of its first tensor byte */
 uint64_t gguf_part_data_end(const struct gguf *g, uint32_t part); /* end of its last tensor */
 uint64_t gguf_data_bytes(const struct gguf *g); /* of all tensors together */
+uint64_t gguf_host_bytes(const struct gguf *g); /* memory the open file takes: header, directory, tables */
 const char *gguf_arch(const struct gguf *g);    /* general.architecture; never NULL */
 
 /* -- tensors -------------------------------------------------------------- */

@@ -506,6 +506,35 @@ static int load_any(struct load *l, struct hearth_tenant *t, struct hearth_pool 
 	return o->verify ? verify(l, &label, heads, err) : 0;
 }
 
+bool load_there(const struct gguf *g, struct hearth_tenant *tenant, struct hearth_pool *pool,
+		const char *layout)
+{
+	struct digest *heads = calloc(gguf_n_parts(g), sizeof(*heads));
+	struct hearth_region_row *row = NULL;
+	struct hearth_pool_info info;
+	bool there = false;
+	struct label label;
+	uint64_t file;
+	size_t n = 0;
+
+	for (uint32_t i = 0; heads && i < gguf_n_parts(g); i++)
+		heads[i] = digest_of(gguf_window(g, i)->base, (size_t)gguf_head_bytes(g, i));
+	if (heads && !files_id(g, heads, &file, NULL) && !hearth_pool_info(pool, &info) &&
+	    !hearth_regions(hearth_tenant_connection(tenant), &row, &n)) {
+		for (size_t i = 0; i < n; i++) {
+			const char *l = name_layout(row[i].name);
+
+			memcpy(&label, row[i].digest, sizeof(label));
+			there |= row[i].sealed && l && !strcmp(l, layout ? layout : "") &&
+				 !strcmp(row[i].pool, info.name) && label.file == file &&
+				 !strcmp(row[i].tenant, hearth_tenant_name(tenant));
+		}
+	}
+	free(row);
+	free(heads);
+	return there;
+}
+
 static int check_opts(const struct load_opts *o, struct hearth_err *err)
 {
 	if (o->block % DIGEST_LEAF || o->block > BLOCK_MAX || o->depth > DEPTH_MAX || o->way < LOAD_AUTO ||

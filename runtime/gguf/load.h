@@ -62,6 +62,13 @@ struct load;
 uint64_t load_region_bytes(const struct gguf *g);
 
 /*
+ * Would load_weights() of this layout find these files' weights in @pool, left
+ * there under the name of @tenant, and so charge nothing new?
+ */
+bool load_there(const struct gguf *g, struct hearth_tenant *tenant, struct hearth_pool *pool,
+		const char *layout);
+
+/*
  * Loads every tensor of @g into a region of @pool (kind weights) charged to
  * @tenant, and points each gguf_tensor.data into it. @opts may be NULL.
  * The pointers are valid until load_free(). On failure nothing stays charged.

@@ -4,6 +4,7 @@ RT_SRCS += \
 	runtime/model/cpu_plain.c \
 	runtime/model/model.c \
 	runtime/model/ops_cpu.c \
+	runtime/model/ops_cuda.c \
 	runtime/model/ops_ref.c \
 	runtime/model/qwen2.c \
 	runtime/model/qwen3.c \

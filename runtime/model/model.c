@@ -234,30 +234,13 @@ int bind_common(const struct gguf *g, struct model *m, struct hearth_err *err)
 	return mat_from(g, "output.weight", s->vocab, s->d, &m->head, err);
 }
 
-uint32_t bind_count(const struct model *m)
-{
-	const struct model_shape *s = &m->shape;
-	const struct model_layer *l = &m->layer[0];
-	uint32_t per = 9 + (l->q_bias != NULL) + (l->k_bias != NULL) + (l->v_bias != NULL) +
-		       (l->q_norm != NULL) + (l->k_norm != NULL);
-
-	return s->layers * per + 2 + !s->tied;
-}
-
 /* A tensor that no op reads means a model that this code does not know. */
 static int refuse_unused(const struct gguf *g, const struct model *m, struct hearth_err *err)
 {
-	static const char *const known[] = {
-		"attn_norm.weight", "attn_q.weight", "attn_k.weight", "attn_v.weight",
-		"attn_q.bias", "attn_k.bias", "attn_v.bias", "attn_q_norm.weight",
-		"attn_k_norm.weight", "attn_output.weight", "ffn_norm.weight",
-		"ffn_gate.weight", "ffn_up.weight", "ffn_down.weight",
-	};
-	uint32_t i, k, layer;
+	const char *const *known;
+	uint32_t i, layer;
 	int off;
 
-	if (bind_count(m) == gguf_n_tensors(g))
-		return 0;
 	for (i = 0; i < gguf_n_tensors(g); i++) {
 		const char *name = gguf_tensor_at(g, i)->name;
 
@@ -265,18 +248,15 @@ static int refuse_unused(const struct gguf *g, const struct model *m, struct hea
 		    !strcmp(name, "output.weight"))
 			continue;
 		off = 0;
-		if (sscanf(name, "blk.%u.%n", &layer, &off) == 1 && off && layer < m->shape.layers) {
-			for (k = 0; k < sizeof(known) / sizeof(known[0]); k++)
-				if (!strcmp(name + off, known[k]))
-					break;
-			if (k < sizeof(known) / sizeof(known[0]))
-				continue;
-		}
-		return err_set(err, -ENOTSUP, "tensor %s is not part of a %s model as known here",
-			       name, m->family->arch);
+		known = m->family->layer_tensors;
+		if (sscanf(name, "blk.%u.%n", &layer, &off) == 1 && off && layer < m->shape.layers)
+			while (*known && strcmp(name + off, *known))
+				known++;
+		if (!off || !*known || layer >= m->shape.layers)
+			return err_set(err, -ENOTSUP, "tensor %s is not part of a %s model of %u layers as known here",
+				       name, m->family->arch, m->shape.layers);
 	}
-	return err_set(err, -ENOTSUP, "the file has %u tensors where a %s model of this shape has %u",
-		       gguf_n_tensors(g), m->family->arch, bind_count(m));
+	return 0;
 }
 
 int model_shape_read(const struct gguf *g, const struct model_family **ret_family,

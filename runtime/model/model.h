@@ -69,6 +69,7 @@ struct model_shape {
 struct model_family {
 	enum model_family_id id;
 	const char *arch;      /* general.architecture */
+	const char *const *layer_tensors;   /* "attn_q.weight", ..., NULL: all of a layer */
 	/* Metadata to shape: refuses what is missing, absurd or not understood. */
 	int (*shape)(const struct gguf *g, struct model_shape *ret, struct hearth_err *err);
 	/* Tensors to pointers; layer[] has shape.layers entries. */

@@ -24,7 +24,4 @@ int bind_mat(const struct gguf *g, uint32_t layer, const char *name, uint32_t ro
 int bind_vec(const struct gguf *g, uint32_t layer, const char *name, uint32_t n,
 	     const float **ret, struct hearth_err *err);
 
-/* How many tensors have been bound, to find ones nobody asked for. */
-uint32_t bind_count(const struct model *m);
-
 #endif

@@ -13,6 +13,13 @@
 
 #include "model/priv.h"
 
+static const char *const layer_tensors[] = {
+	"attn_norm.weight", "attn_q.weight", "attn_k.weight", "attn_v.weight",
+	"attn_q.bias", "attn_k.bias", "attn_v.bias",
+	"attn_output.weight", "ffn_norm.weight", "ffn_gate.weight", "ffn_up.weight",
+	"ffn_down.weight", NULL
+};
+
 static int qwen2_bind(const struct gguf *g, struct model *m, struct hearth_err *err)
 {
 	const struct model_shape *s = &m->shape;
@@ -77,6 +84,7 @@ static int qwen2_forward(struct ops_ctx *c, const struct batch *b, struct hearth
 const struct model_family model_qwen2 = {
 	.id = MODEL_QWEN2,
 	.arch = "qwen2",
+	.layer_tensors = layer_tensors,
 	.shape = shape_common,
 	.bind = qwen2_bind,
 	.forward = qwen2_forward,

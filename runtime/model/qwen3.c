@@ -13,6 +13,13 @@
 
 #include "model/priv.h"
 
+static const char *const layer_tensors[] = {
+	"attn_norm.weight", "attn_q.weight", "attn_k.weight", "attn_v.weight",
+	"attn_q_norm.weight", "attn_k_norm.weight",
+	"attn_output.weight", "ffn_norm.weight", "ffn_gate.weight", "ffn_up.weight",
+	"ffn_down.weight", NULL
+};
+
 static int qwen3_bind(const struct gguf *g, struct model *m, struct hearth_err *err)
 {
 	const struct model_shape *s = &m->shape;
@@ -76,6 +83,7 @@ static int qwen3_forward(struct ops_ctx *c, const struct batch *b, struct hearth
 const struct model_family model_qwen3 = {
 	.id = MODEL_QWEN3,
 	.arch = "qwen3",
+	.layer_tensors = layer_tensors,
 	.shape = shape_common,
 	.bind = qwen3_bind,
 	.forward = qwen3_forward,

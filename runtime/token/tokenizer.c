@@ -355,6 +355,15 @@ int tok_open(const struct gguf *g, struct tok **ret, struct hearth_err *err)
 	return 0;
 }
 
+uint64_t tok_host_bytes(const struct tok *t)
+{
+	const struct bpe *b = &t->bpe;
+
+	return sizeof(*t) + b->text_cap + (uint64_t)b->cap_syms * sizeof(*b->at) + 3ull * b->n_tokens +
+	       (uint64_t)b->slots * sizeof(*b->slot) + (uint64_t)b->pairs * sizeof(*b->pair) +
+	       (uint64_t)t->first[256] * sizeof(*t->special);
+}
+
 void tok_free(struct tok *t)
 {
 	if (!t)

@@ -39,6 +39,7 @@ enum {
 /* Copies what it needs: @g may be closed afterwards. */
 int tok_open(const struct gguf *g, struct tok **ret, struct hearth_err *err);
 void tok_free(struct tok *t);
+uint64_t tok_host_bytes(const struct tok *t); /* memory it takes */
 
 /*
  * Appends the tokens of text[0..n) to @ids. @literal: @n_literal ascending

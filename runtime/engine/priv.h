@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inside of engine/: the structures, and who may touch what.
+ *
+ * One mutex, engine.lock, guards everything below that is not marked. The
+ * worker holds it while it chooses a step and while it books the result, never
+ * while the model runs or a callback is called. A gen in GEN_S_ACTIVE belongs
+ * to the worker: others only set .cancel.
+ */
+#ifndef HEARTH_ENGINE_PRIV_H
+#define HEARTH_ENGINE_PRIV_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "cache/prefix.h"
+#include "dev/hearth.h"
+#include "engine/engine.h"
+#include "gguf/gguf.h"
+#include "gguf/load.h"
+#include "model/ops.h"
+#include "token/tokenizer.h"
+
+#define SESSIONS_MAX    256u
+#define STOP_TOKENS_MAX 32u
+
+enum gen_state {
+	GEN_S_IDLE,       /* no gen: the session is free for gen_start() */
+	GEN_S_QUEUED,     /* waits for the worker */
+	GEN_S_ACTIVE,
+	GEN_S_DONE,       /* finished; waits for gen_free() */
+};
+
+struct gen {
+	struct session *s;
+	enum gen_state state;
+	atomic_bool cancel;          /* set by anyone */
+	struct gen_request r;        /* pointers inside lead into this struct */
+	uint32_t n_want;             /* tokens in session.want: the timeline to compute */
+	uint64_t order;              /* queue position: first come first served */
+	struct stop_match stop;
+	char stop_text[STOP_MAX][STOP_MAX_BYTES + 1];
+	const char *stop_str[STOP_MAX];
+	int32_t stop_token[STOP_TOKENS_MAX];
+	struct sampler_bias bias[SAMPLER_MAX_BIAS];
+	struct gen_result res;       /* worker's until DONE */
+	uint32_t step_n;             /* rows in the step that runs */
+	uint32_t step_first;
+	uint32_t step_out;           /* its first output row */
+	bool step_outs;              /* it has output rows */
+};
+
+struct session {
+	struct engine *e;
+	bool open;
+	struct kv_seq seq;
+	int32_t *want;               /* [ctx] */
+	struct sampler *sampler;
+	struct tok_stream *stream;
+	uint64_t used;               /* engine.clock of its last use */
+	char *text;                  /* [engine.text_max] what a token made certain */
+	struct gen gen;
+};
+
+struct engine {
+	struct engine_opts o;
+	struct engine_plan plan;
+	struct hearth *own_hearth;
+	struct hearth_tenant *own_tenant;
+	struct hearth_tenant *tenant;
+	struct hearth_pool *pool[ENGINE_POOLS];
+	struct hearth_region *kv_region, *scratch_region;
+	uint64_t charged;            /* in the account pool */
+	struct gguf *gguf;
+	struct load *load;
+	struct model *model;
+	struct tok *tok;
+	const struct ops *ops;
+	struct ops_ctx *ctx;
+	struct kv *kv;
+	struct prefix *prefix;       /* NULL: off */
+	size_t text_max;
+	uint32_t *mask;              /* [vocab/32] scratch of the worker */
+	uint32_t *valid;             /* [vocab/32] 1: a token that exists; NULL: all do */
+	int32_t *row_token;          /* [chunk + sessions] of the step */
+	uint32_t *row_out;
+	struct batch_seq *row_seq;
+	struct gen **row_gen;
+
+	pthread_mutex_t lock;
+	pthread_cond_t work;         /* the worker waits */
+	pthread_cond_t done;         /* gen_wait(), session_close() */
+	pthread_t worker;
+	bool started, stop;
+	uint64_t clock, orders;
+	struct session *session;     /* [plan.sessions] */
+	struct engine_stats stats;
+};
+
+void *engine_worker(void *e);
+
+/* Memory plan from an open file, options resolved. */
+int plan_make(const struct gguf *g, const struct engine_opts *o, const struct ops *ops,
+	      const struct tok *tok, struct engine_plan *ret, struct hearth_err *err);
+int plan_ops(const char *backend, const struct ops **ret, struct hearth_err *err);
+void plan_ops_opts(const struct engine_plan *p, struct ops_opts *ret);
+/* Fills room[], fits, short_of, ctx_fit from what the tenant's pools allow (NULL: all fits). */
+int plan_fit(const struct gguf *g, const struct engine_opts *o, const struct ops *ops,
+	     const struct tok *tok, struct hearth_tenant *tenant, struct engine_plan *p,
+	     struct hearth_err *err);
+
+int sessions_open(struct engine *e, struct hearth_err *err);
+void sessions_close(struct engine *e);
+
+static inline uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+#endif
