@@ -39,6 +39,8 @@ silero-convert_SRCS := tools/silero_convert.c
 TESTS += \
 	test_audio \
 	test_ring \
+	test_stt_model \
+	test_vad \
 	# EOL
 FUZZERS += \
 	fuzz_onnx \

@@ -36,7 +36,7 @@ void vad_defaults(struct vad_options *o)
 	*o = (struct vad_options){
 		.kind = VAD_SILERO,
 		.on = 0.5f, .off = 0.35f,
-		.start_ms = 64, .min_speech_ms = 128, .end_wait_ms = 256, .pad_ms = 160,
+		.start_ms = 64, .min_speech_ms = 192, .end_wait_ms = 256, .pad_ms = 160,
 		.max_speech_ms = 30000,
 	};
 }

@@ -59,7 +59,7 @@ struct vad_options {
 	int max_speech_ms;    /* longer speech is ended by force: END at that place */
 };
 
-void vad_defaults(struct vad_options *o); /* Silero, 0.5/0.35, 64, 128, 256, 160, 30000 */
+void vad_defaults(struct vad_options *o); /* Silero, 0.5/0.35, 64, 192, 256, 160, 30000 */
 
 struct vad;
 

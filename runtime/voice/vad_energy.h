@@ -10,7 +10,8 @@
 
 #include <stddef.h>
 
-#define VAD_ENERGY_PAST 6 /* windows looked back on for pitch: 0.2 s */
+#define VAD_ENERGY_MAX  512 /* samples in a window, at most */
+#define VAD_ENERGY_PAST 10 /* windows looked back on for pitch: 0.3 s */
 
 struct vad_energy {
 	float floor_db;      /* of the room; kept over a reset */
