@@ -39,6 +39,7 @@ silero-convert_SRCS := tools/silero_convert.c
 TESTS += \
 	test_audio \
 	test_ring \
+	test_speech \
 	test_stt_model \
 	test_vad \
 	# EOL
