@@ -40,9 +40,14 @@ struct chat;
 int chat_open(const struct gguf *g, struct chat **ret, struct hearth_err *err);
 /* The same from a template's text, which is not kept. */
 int chat_open_template(const char *tmpl, size_t n, struct chat **ret, struct hearth_err *err);
+/* By the name of a family, where somebody who knows the model says so. */
+int chat_open_named(const char *family, struct chat **ret, struct hearth_err *err);
 void chat_free(struct chat *c);
 const char *chat_family(const struct chat *c);    /* "qwen2.5", "qwen3", ... */
 bool chat_can_think(const struct chat *c);
+bool chat_has_tools(const struct chat *c);
+/* Whether the prompt of chat_render() ends inside an open think block. */
+bool chat_prompt_thinks(const struct chat *c, const struct chat_opts *opts);
 
 struct chat_text {
 	char *text;                 /* NUL-terminated */
@@ -62,7 +67,10 @@ int chat_encode(const struct chat *c, const struct tok *t, const struct chat_msg
 		struct hearth_err *err);
 
 /*
- * The assistant's answer, taken apart while it is written. What comes out does
+ * The assistant's answer, taken apart while it is written. It is given the text
+ * of a tok_stream opened with show_control, so that markers which a vocabulary
+ * holds as control tokens are seen; the token that ended the generation may be
+ * among it. What comes out does
  * not depend on how the text was cut. A callback that is NULL is skipped.
  * Text of a tool call is never given as content: a call that is malformed
  * comes as bad_call.
@@ -77,7 +85,7 @@ struct chat_sink {
 };
 
 struct chat_parser;
-/* @thinking: the prompt ended inside an open think block, as chat_render() leaves it for some families. */
+/* @thinking: what chat_prompt_thinks() says. */
 int chat_parser_open(const struct chat *c, bool thinking, const struct chat_sink *sink,
 		     struct chat_parser **ret);
 void chat_parser_free(struct chat_parser *p);
