@@ -746,12 +746,12 @@ static int cannot_open(const char *path, int ret, struct hearth_err *err)
 	case -ENXIO:
 	case -ENODEV:
 		return err_set(err, -ENODEV,
-			       "%s is not there: load the module (modprobe hearth), or use the embedded pools",
+			       "%s is not there: load the module (modprobe hearth)",
 			       path);
 	case -EACCES:
 	case -EPERM:
 		return err_set(err, -EACCES,
-			       "%s may not be opened by this user: join the group hearth, or use the embedded pools",
+			       "%s may not be opened by this user: join the group hearth, or become root",
 			       path);
 	default:
 		return err_set(err, ret, "%s cannot be opened: %s", path, strerror(-ret));

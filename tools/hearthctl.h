@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts of hearthctl. Each command is handed what follows its name. */
+#ifndef HEARTH_TOOLS_HEARTHCTL_H
+#define HEARTH_TOOLS_HEARTHCTL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "dev/hearth.h"
+
+/* Exit codes; hearthctl(1) lists them. */
+enum {
+	EX_DONE = 0,
+	EX_FAILED = 1,
+	EX_USAGE_ = 2,
+	EX_NO_DEVICE = 3,
+	EX_NOT_PERMITTED = 4,
+	EX_DOES_NOT_FIT = 5,
+	EX_BAD_FILE = 6,
+	EX_NOT_THERE = 7,
+	EX_IN_USE = 8,
+	EX_CANNOT_RUN = 126,
+	EX_NO_PROGRAM = 127,
+};
+
+struct ctl {
+	const char *device;
+	bool json;
+	struct hearth *h;         /* opened on demand */
+	struct hearth_err err;
+};
+
+/* Opens the device (and, if wanted, as administrator); an exit code. */
+int ctl_open(struct ctl *c, bool admin);
+/* The exit code of an errno, after printing the sentence in c->err. */
+int ctl_fail(struct ctl *c, int ret);
+int ctl_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* "512.0M", "max", "0"; buf of 24 bytes. */
+const char *ctl_bytes(uint64_t bytes, char *buf);
+/* 0 or -EINVAL: bytes, with K, M, G, T (powers of 1024), or "max". */
+int ctl_parse_bytes(const char *text, uint64_t *ret_bytes);
+/* A JSON number, or the string "max" for no limit. */
+json_t *ctl_json_bytes(uint64_t bytes);
+/* Prints and frees. */
+void ctl_print_json(json_t *j);
+
+int cmd_status(struct ctl *c, int argc, char **argv);
+int cmd_pool(struct ctl *c, int argc, char **argv);
+int cmd_tenant(struct ctl *c, int argc, char **argv);
+int cmd_regions(struct ctl *c, int argc, char **argv);
+int cmd_budget(struct ctl *c, int argc, char **argv);
+int cmd_drop(struct ctl *c, int argc, char **argv);
+int cmd_watch(struct ctl *c, int argc, char **argv);
+int cmd_exec(struct ctl *c, int argc, char **argv);
+int cmd_apply(struct ctl *c, int argc, char **argv);
+
+#endif
