@@ -66,6 +66,7 @@ RT_SRCS += \
 	# EOL
 TESTS += \
 	test_chunker \
+	test_sched \
 	test_speak \
 	test_trace \
 	# EOL

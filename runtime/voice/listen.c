@@ -121,9 +121,11 @@ static void feed(struct listen *l)
 	}
 }
 
-static void begin(struct listen *l)
+/* The number is told first, so that what the recogniser says finds it known. */
+static void begin(struct listen *l, enum mail_kind kind, int64_t ns)
 {
-	stt_begin(l->stt, ++*l->next_id);
+	tell(l, kind, ++*l->next_id, ns);
+	stt_begin(l->stt, *l->next_id);
 	l->open = true;
 	l->asked = false;
 	l->fed = l->from;
@@ -152,8 +154,7 @@ static void on_vad(void *ctx, const struct vad_event *ev)
 		if (l->from < 0)
 			l->from = 0;
 		l->pause = -1;
-		begin(l);
-		tell(l, MAIL_SPEECH, *l->next_id, arrival(l, ev->at));
+		begin(l, MAIL_SPEECH, arrival(l, ev->at));
 		break;
 	case VAD_PAUSE:
 		l->pause = ev->at;
@@ -164,8 +165,9 @@ static void on_vad(void *ctx, const struct vad_event *ev)
 	case VAD_RESUME:
 		l->pause = -1;
 		if (l->asked)
-			begin(l);
-		tell(l, MAIL_RESUME, *l->next_id, mono_ns());
+			begin(l, MAIL_RESUME, mono_ns());
+		else
+			tell(l, MAIL_RESUME, *l->next_id, mono_ns());
 		break;
 	case VAD_END:
 		ask(l);
