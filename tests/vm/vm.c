@@ -47,6 +47,25 @@ static void clean_up(void)
 		;
 }
 
+/* Pools that a case which failed has left; those made at load stay. */
+static void drop_pools(void)
+{
+	struct hearth_ioc_pool_get p = { .size = sizeof(p), .flags = HEARTH_GET_NEXT };
+	struct hearth_ioc_admin a = { .size = sizeof(a) };
+	int fd = open("/dev/hearth", O_RDWR | O_CLOEXEC);
+
+	if (fd < 0 || ioctl(fd, HEARTH_IOC_ADMIN, &a))
+		return;
+	usleep(200000);
+	while (!ioctl(fd, HEARTH_IOC_POOL_GET, &p)) {
+		struct hearth_ioc_pool_remove r = { .size = sizeof(r), .pool = p.pool };
+
+		if (strcmp(p.name, "kv") && strcmp(p.name, "account") && strcmp(p.name, "weights"))
+			ioctl(fd, HEARTH_IOC_POOL_REMOVE, &r);
+	}
+	close(fd);
+}
+
 int vm_run(const char *file, const struct vm_case *cases, size_t n)
 {
 	volatile size_t i;
@@ -68,6 +87,8 @@ int vm_run(const char *file, const struct vm_case *cases, size_t n)
 			bad = 1;
 		}
 		clean_up();
+		if (bad)
+			drop_pools();
 	}
 	return bad;
 }
