@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: MIT
+RT_SRCS += \
+	runtime/server/audio_api.c \
+	runtime/server/base64.c \
+	runtime/server/chat_api.c \
+	runtime/server/chat_request.c \
+	runtime/server/config.c \
+	runtime/server/http.c \
+	runtime/server/info_api.c \
+	runtime/server/listen.c \
+	runtime/server/run.c \
+	runtime/server/service.c \
+	runtime/server/speech.c \
+	runtime/server/transcribe.c \
+	runtime/server/wyoming.c \
+	runtime/server/wyoming_frame.c \
+	# EOL
+PKGS += jansson libmicrohttpd
+PROGS += hearthd
+hearthd_SRCS := tools/hearthd.c
+TESTS += \
+	test_config \
+	test_wyoming_frame \
+	# EOL
+FUZZERS += \
+	fuzz_wyoming \
+	# EOL

@@ -1,0 +1,613 @@
+// SPDX-License-Identifier: MIT
+#include "server/chat_request.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "grammar/gbnf.h"
+#include "grammar/schema.h"
+
+#define MAX_MESSAGES 200000
+
+void chat_request_done(struct chat_request *q)
+{
+	for (size_t i = 0; i < q->n_owned; i++)
+		free(q->owned[i]);
+	free(q->owned);
+	free(q->bias);
+	tok_ids_free(&q->tokens);
+	grammar_unref(q->grammar);
+	json_decref(q->body);
+	memset(q, 0, sizeof(*q));
+}
+
+/* Keeps @text (malloced) until the request is done; NULL in, NULL out. */
+static char *own(struct chat_request *q, char *text)
+{
+	char **p;
+
+	if (!text)
+		return NULL;
+	p = realloc(q->owned, (q->n_owned + 1) * sizeof(*p));
+	if (!p) {
+		free(text);
+		return NULL;
+	}
+	q->owned = p;
+	return q->owned[q->n_owned++] = text;
+}
+
+/* -- fields ------------------------------------------------------------------------ */
+
+static bool number(struct http_req *r, const json_t *b, const char *key, double min, double max, double *v)
+{
+	const json_t *j = json_object_get(b, key);
+
+	if (!j || json_is_null(j))
+		return true;
+	if (!json_is_number(j) || !isfinite(json_number_value(j)) || json_number_value(j) < min || json_number_value(j) > max) {
+		http_error(r, 400, "invalid_value", key, "\"%s\" must be a number from %g to %g", key, min, max);
+		return false;
+	}
+	*v = json_number_value(j);
+	return true;
+}
+
+static bool integer(struct http_req *r, const json_t *b, const char *key, json_int_t min, json_int_t max, json_int_t *v)
+{
+	const json_t *j = json_object_get(b, key);
+
+	if (!j || json_is_null(j))
+		return true;
+	if (!json_is_integer(j) || json_integer_value(j) < min || json_integer_value(j) > max) {
+		http_error(r, 400, "invalid_value", key, "\"%s\" must be a whole number from %lld to %lld", key, (long long)min, (long long)max);
+		return false;
+	}
+	*v = json_integer_value(j);
+	return true;
+}
+
+static bool boolean(struct http_req *r, const json_t *b, const char *key, bool *v)
+{
+	const json_t *j = json_object_get(b, key);
+
+	if (!j || json_is_null(j))
+		return true;
+	if (!json_is_boolean(j)) {
+		http_error(r, 400, "invalid_value", key, "\"%s\" must be true or false", key);
+		return false;
+	}
+	*v = json_is_true(j);
+	return true;
+}
+
+static bool sampling(struct service *s, struct http_req *r, struct chat_request *q)
+{
+	const json_t *b = q->body, *j;
+	double temp = 1, top_p = 1, min_p = 0, rep = 1, freq = 0, pres = 0;
+	json_int_t top_k = 0, seed = 0, max = 0, n = 1, last = 64, top = 0;
+	struct hearth_err err = { 0 };
+	const char *key;
+	json_t *v;
+	size_t i;
+
+	sampler_defaults(&q->sample);
+	/* OpenAI's defaults, so that clients that leave them out get what they expect. */
+	if (!number(r, b, "temperature", 0, 2, &temp) || !number(r, b, "top_p", 0, 1, &top_p) ||
+	    !number(r, b, "min_p", 0, 1, &min_p) || !integer(r, b, "top_k", 0, 1 << 20, &top_k) ||
+	    !number(r, b, "repeat_penalty", 0.01, 10, &rep) || !integer(r, b, "repeat_last_n", 0, SAMPLER_WINDOW, &last) ||
+	    !number(r, b, "frequency_penalty", -2, 2, &freq) || !number(r, b, "presence_penalty", -2, 2, &pres) ||
+	    !integer(r, b, "seed", INT64_MIN, INT64_MAX, &seed) || !integer(r, b, "n", 1, CHAT_MAX_N, &n) ||
+	    !boolean(r, b, "stream", &q->stream))
+		return false;
+	q->sample.temp = (float)temp;
+	q->sample.top_p = (float)top_p;
+	q->sample.min_p = (float)min_p;
+	q->sample.top_k = (uint32_t)top_k;
+	q->sample.rep_pen = (float)rep;
+	q->sample.freq_pen = (float)freq;
+	q->sample.pres_pen = (float)pres;
+	q->sample.pen_last = (uint32_t)last;
+	q->sample.seed = (uint64_t)seed;
+	q->n = (uint32_t)n;
+	for (i = 0; i < 2; i++) {
+		key = i ? "max_tokens" : "max_completion_tokens";
+		if (json_is_number(json_object_get(b, key)) && !q->max_given) {
+			if (!integer(r, b, key, 0, 1 << 24, &max))
+				return false;
+			q->max_tokens = (uint32_t)max;
+			q->max_given = true;
+		} else if (!q->max_given && !integer(r, b, key, 0, 1 << 24, &max)) {
+			return false;
+		}
+	}
+	/* logprobs: a flag in chat, a count in completions */
+	j = json_object_get(b, "logprobs");
+	if (q->chat) {
+		if (!boolean(r, b, "logprobs", &q->logprobs) || !integer(r, b, "top_logprobs", 0, SAMPLER_TOP_LOGPROBS, &top))
+			return false;
+		if (top && !q->logprobs) {
+			http_error(r, 400, "invalid_value", "top_logprobs", "\"top_logprobs\" needs \"logprobs\": true");
+			return false;
+		}
+	} else {
+		if (!integer(r, b, "logprobs", 0, SAMPLER_TOP_LOGPROBS, &top))
+			return false;
+		q->logprobs = json_is_integer(j);
+	}
+	q->top_logprobs = (uint32_t)top;
+	q->sample.logprobs = q->logprobs;
+	q->sample.n_logprobs = (uint32_t)top;
+	/* stop: a text or a list */
+	j = json_object_get(b, "stop");
+	if (json_is_string(j)) {
+		q->stop[q->n_stop++] = json_string_value(j);
+	} else if (json_is_array(j)) {
+		if (json_array_size(j) > CHAT_MAX_STOP) {
+			http_error(r, 400, "invalid_value", "stop", "\"stop\" takes at most %d texts", CHAT_MAX_STOP);
+			return false;
+		}
+		json_array_foreach((json_t *)j, i, v) {
+			if (!json_is_string(v) || !json_string_length(v) || json_string_length(v) > STOP_MAX_BYTES) {
+				http_error(r, 400, "invalid_value", "stop", "each \"stop\" must be a text of 1 to %u bytes", STOP_MAX_BYTES);
+				return false;
+			}
+			q->stop[q->n_stop++] = json_string_value(v);
+		}
+	} else if (j && !json_is_null(j)) {
+		http_error(r, 400, "invalid_value", "stop", "\"stop\" must be a text or a list of texts");
+		return false;
+	}
+	if (q->n_stop == 1 && (!*q->stop[0] || strlen(q->stop[0]) > STOP_MAX_BYTES)) {
+		http_error(r, 400, "invalid_value", "stop", "\"stop\" must be 1 to %u bytes long", STOP_MAX_BYTES);
+		return false;
+	}
+	/* logit_bias: {"token id": -100..100} */
+	j = json_object_get(b, "logit_bias");
+	if (j && !json_is_null(j)) {
+		if (!json_is_object(j) || json_object_size(j) > SAMPLER_MAX_BIAS) {
+			http_error(r, 400, "invalid_value", "logit_bias", "\"logit_bias\" must be an object of at most %u token ids", SAMPLER_MAX_BIAS);
+			return false;
+		}
+		q->bias = calloc(json_object_size(j) + 1, sizeof(*q->bias));
+		if (!q->bias) {
+			http_error(r, 500, NULL, NULL, "out of memory");
+			return false;
+		}
+		json_object_foreach((json_t *)j, key, v) {
+			char *end;
+			long id = strtol(key, &end, 10);
+
+			if (*end || end == key || id < 0 || (size_t)id >= tok_count(s->tok) || !json_is_number(v) ||
+			    fabs(json_number_value(v)) > 100) {
+				http_error(r, 400, "invalid_value", "logit_bias", "\"logit_bias\": \"%.40s\" is not a token id with a bias from -100 to 100", key);
+				return false;
+			}
+			q->bias[q->sample.n_bias].token = (int32_t)id;
+			/* -100 means never, as OpenAI documents it. */
+			q->bias[q->sample.n_bias++].add = json_number_value(v) <= -100 ? -INFINITY : (float)json_number_value(v);
+		}
+		q->sample.bias = q->bias;
+	}
+	if (sampler_check(&q->sample, (uint32_t)tok_count(s->tok), &err)) {
+		http_error(r, 400, "invalid_value", NULL, "%s", err.text);
+		return false;
+	}
+	j = json_object_get(b, "stream_options");
+	if (j && !json_is_null(j)) {
+		if (!json_is_object(j) || !q->stream) {
+			http_error(r, 400, "invalid_value", "stream_options", "\"stream_options\" is an object and needs \"stream\": true");
+			return false;
+		}
+		if (!boolean(r, j, "include_usage", &q->include_usage))
+			return false;
+	}
+	return true;
+}
+
+/* -- messages ------------------------------------------------------------------------ */
+
+/* Content as a text: a string, null, or parts of type text joined. */
+static const char *content_text(struct http_req *r, struct chat_request *q, const json_t *c, size_t msg)
+{
+	size_t n = 0, i;
+	char *text;
+	json_t *p;
+
+	if (!c || json_is_null(c))
+		return "";
+	if (json_is_string(c))
+		return json_string_value(c);
+	if (!json_is_array(c)) {
+		http_error(r, 400, "invalid_value", "messages", "messages[%zu].content must be a text, null or a list of parts", msg);
+		return NULL;
+	}
+	json_array_foreach((json_t *)c, i, p) {
+		const char *type = json_string_value(json_object_get(p, "type"));
+
+		if (!type || (strcmp(type, "text") && strcmp(type, "input_text") && strcmp(type, "output_text")) ||
+		    !json_is_string(json_object_get(p, "text"))) {
+			http_error(r, 400, "unsupported_value", "messages", "messages[%zu].content[%zu]: this model takes only parts of type text, not \"%.40s\"", msg, i, type ? type : "?");
+			return NULL;
+		}
+		n += json_string_length(json_object_get(p, "text"));
+	}
+	text = malloc(n + 1);
+	if (text)
+		*text = 0;
+	n = 0;
+	if (text)
+		json_array_foreach((json_t *)c, i, p) {
+			size_t k = json_string_length(json_object_get(p, "text"));
+
+			memcpy(text + n, json_string_value(json_object_get(p, "text")), k);
+			n += k;
+			text[n] = 0;
+		}
+	text = own(q, text);
+	if (!text)
+		http_error(r, 500, NULL, NULL, "out of memory");
+	return text;
+}
+
+static bool tool_calls(struct http_req *r, struct chat_request *q, const json_t *list, struct chat_msg *m, size_t msg)
+{
+	struct chat_call *calls;
+	size_t i;
+	json_t *c;
+
+	if (!list || json_is_null(list))
+		return true;
+	if (!json_is_array(list)) {
+		http_error(r, 400, "invalid_value", "messages", "messages[%zu].tool_calls must be a list", msg);
+		return false;
+	}
+	calls = (struct chat_call *)(void *)own(q, calloc(json_array_size(list) + 1, sizeof(*calls)));
+	if (!calls) {
+		http_error(r, 500, NULL, NULL, "out of memory");
+		return false;
+	}
+	json_array_foreach((json_t *)list, i, c) {
+		const json_t *f = json_object_get(c, "function"), *args = json_object_get(f, "arguments");
+
+		calls[i].name = json_string_value(json_object_get(f, "name"));
+		/* A text by the standard; some clients send the object itself. */
+		if (json_is_object(args))
+			calls[i].arguments = own(q, json_dumps(args, JSON_COMPACT));
+		else
+			calls[i].arguments = json_is_string(args) && json_string_length(args) ? json_string_value(args) : "{}";
+		if (!calls[i].name || !calls[i].arguments) {
+			http_error(r, 400, "invalid_value", "messages", "messages[%zu].tool_calls[%zu] has no function name", msg, i);
+			return false;
+		}
+	}
+	m->calls = calls;
+	m->n_calls = json_array_size(list);
+	return true;
+}
+
+static bool messages(struct http_req *r, struct chat_request *q, struct chat_msg **ret, size_t *ret_n)
+{
+	const json_t *list = json_object_get(q->body, "messages");
+	struct chat_msg *m;
+	size_t i;
+	json_t *j;
+
+	if (!json_is_array(list) || !json_array_size(list)) {
+		http_error(r, 400, "invalid_value", "messages", "\"messages\" must be a non-empty list");
+		return false;
+	}
+	if (json_array_size(list) > MAX_MESSAGES) {
+		http_error(r, 400, "invalid_value", "messages", "%zu messages; at most %d are taken", json_array_size(list), MAX_MESSAGES);
+		return false;
+	}
+	m = (struct chat_msg *)(void *)own(q, calloc(json_array_size(list), sizeof(*m)));
+	if (!m) {
+		http_error(r, 500, NULL, NULL, "out of memory");
+		return false;
+	}
+	json_array_foreach((json_t *)list, i, j) {
+		const char *role = json_string_value(json_object_get(j, "role"));
+
+		if (role && (!strcmp(role, "system") || !strcmp(role, "developer")))
+			m[i].role = CHAT_SYSTEM;
+		else if (role && !strcmp(role, "user"))
+			m[i].role = CHAT_USER;
+		else if (role && !strcmp(role, "assistant"))
+			m[i].role = CHAT_ASSISTANT;
+		else if (role && (!strcmp(role, "tool") || !strcmp(role, "function")))
+			m[i].role = CHAT_TOOL;
+		else {
+			http_error(r, 400, "invalid_value", "messages", "messages[%zu].role must be system, developer, user, assistant or tool", i);
+			return false;
+		}
+		m[i].content = content_text(r, q, json_object_get(j, "content"), i);
+		if (!m[i].content)
+			return false;
+		m[i].reasoning = json_string_value(json_object_get(j, "reasoning_content"));
+		if (m[i].role == CHAT_ASSISTANT && !tool_calls(r, q, json_object_get(j, "tool_calls"), &m[i], i))
+			return false;
+	}
+	*ret = m;
+	*ret_n = json_array_size(list);
+	return true;
+}
+
+/* -- grammars ------------------------------------------------------------------------ */
+
+static bool refused(struct http_req *r, int rc, const char *param, const struct hearth_err *err)
+{
+	if (!rc)
+		return false;
+	http_error(r, rc == -ENOMEM ? 500 : 400, rc == -EOPNOTSUPP ? "unsupported_schema" : "invalid_value", param, "%s", err->text);
+	return true;
+}
+
+static bool response_format(struct http_req *r, struct chat_request *q)
+{
+	const json_t *f = json_object_get(q->body, "response_format"), *schema, *js;
+	const json_t *gbnf = json_object_get(q->body, "grammar");
+	const char *type = json_string_value(json_object_get(f, "type"));
+	struct hearth_err err = { 0 };
+	int rc = 0;
+
+	if (json_is_string(gbnf) && json_string_length(gbnf)) {
+		rc = grammar_from_gbnf(json_string_value(gbnf), json_string_length(gbnf), &q->grammar, &err);
+		q->mode = RUN_WHOLE;
+		return !refused(r, rc, "grammar", &err);
+	}
+	if (!f || json_is_null(f))
+		return true;
+	if (!type) {
+		http_error(r, 400, "invalid_value", "response_format", "\"response_format\" needs a \"type\": text, json_object or json_schema");
+		return false;
+	}
+	if (!strcmp(type, "text"))
+		return true;
+	q->mode = RUN_WHOLE;
+	if (!strcmp(type, "json_object")) {
+		/* llama-server's form: a schema beside json_object */
+		schema = json_object_get(f, "schema");
+		rc = schema ? grammar_from_schema(schema, &q->grammar, &err) : grammar_json_object(&q->grammar, &err);
+		return !refused(r, rc, "response_format", &err);
+	}
+	if (strcmp(type, "json_schema")) {
+		http_error(r, 400, "invalid_value", "response_format", "\"response_format\" of type \"%.40s\" is not known: text, json_object or json_schema", type);
+		return false;
+	}
+	js = json_object_get(f, "json_schema");
+	schema = json_object_get(js, "schema");
+	if (!schema)
+		schema = json_object_get(f, "schema");
+	if (!schema) {
+		http_error(r, 400, "invalid_value", "response_format", "\"response_format\" of type json_schema needs \"json_schema\": {\"schema\": ...}");
+		return false;
+	}
+	return !refused(r, grammar_from_schema(schema, &q->grammar, &err), "response_format", &err);
+}
+
+static bool tool_choice(struct http_req *r, struct chat_request *q)
+{
+	const json_t *tools = json_object_get(q->body, "tools"), *choice = json_object_get(q->body, "tool_choice");
+	const char *name = NULL, *word = json_string_value(choice);
+	struct hearth_err err = { 0 };
+	bool parallel = true, forced = false;
+
+	if (!boolean(r, q->body, "parallel_tool_calls", &parallel))
+		return false;
+	if (json_is_object(choice)) {
+		name = json_string_value(json_object_get(json_object_get(choice, "function"), "name"));
+		if (!name)
+			name = json_string_value(json_object_get(choice, "name"));
+		if (!name) {
+			http_error(r, 400, "invalid_value", "tool_choice", "\"tool_choice\" names no function");
+			return false;
+		}
+		forced = true;
+		parallel = false;
+	} else if (word && !strcmp(word, "required")) {
+		forced = true;
+	} else if (word && !strcmp(word, "none")) {
+		q->no_calls = true;
+	} else if (choice && !json_is_null(choice) && (!word || strcmp(word, "auto"))) {
+		http_error(r, 400, "invalid_value", "tool_choice", "\"tool_choice\" must be none, auto, required or a function");
+		return false;
+	}
+	if (!q->has_tools) {
+		if (forced) {
+			http_error(r, 400, "invalid_value", "tool_choice", "\"tool_choice\" asks for a call, but \"tools\" is empty");
+			return false;
+		}
+		return true;
+	}
+	if (q->no_calls)
+		return true;
+	if (q->mode == RUN_WHOLE) {
+		if (!forced) {
+			/* The format holds for the answer; a call would leave it. */
+			q->no_calls = true;
+			return true;
+		}
+		http_error(r, 400, "unsupported_value", "response_format", "a forced tool call and \"response_format\" cannot both hold");
+		return false;
+	}
+	q->mode = forced ? RUN_WHOLE : RUN_LAZY;
+	return !refused(r, grammar_from_tools(tools, name, parallel, !forced, &q->grammar, &err), "tools", &err);
+}
+
+/* -- whole requests ------------------------------------------------------------------- */
+
+static bool encode_chat(struct service *s, struct http_req *r, struct chat_request *q, char **ret_prompt)
+{
+	const json_t *tools = json_object_get(q->body, "tools"), *kw = json_object_get(q->body, "chat_template_kwargs");
+	const char *effort = json_string_value(json_object_get(q->body, "reasoning_effort"));
+	struct chat_opts co = { 0 };
+	struct chat_msg *m;
+	struct hearth_err err = { 0 };
+	struct chat_text text = { 0 };
+	size_t n, i;
+	json_t *t;
+	int rc;
+
+	if (!s->chat) {
+		http_error(r, 400, "unsupported_model", "model", "this model has no chat template that is known: %s", s->chat_why.text);
+		return false;
+	}
+	q->thinking = s->cfg->thinking;
+	if (!boolean(r, q->body, "think", &q->thinking))
+		return false;
+	if (json_is_object(kw) && !boolean(r, kw, "enable_thinking", &q->thinking))
+		return false;
+	if (effort)
+		q->thinking = strcmp(effort, "none") && strcmp(effort, "minimal");
+	q->thinking = q->thinking && chat_can_think(s->chat);
+	co.thinking = q->thinking;
+	if (tools && !json_is_null(tools)) {
+		if (!json_is_array(tools)) {
+			http_error(r, 400, "invalid_value", "tools", "\"tools\" must be a list");
+			return false;
+		}
+		json_array_foreach((json_t *)tools, i, t) {
+			const char *type = json_string_value(json_object_get(t, "type"));
+
+			if ((type && strcmp(type, "function")) || !json_is_string(json_object_get(json_object_get(t, "function"), "name"))) {
+				http_error(r, 400, "invalid_value", "tools", "tools[%zu] must be {\"type\": \"function\", \"function\": {\"name\": ...}}", i);
+				return false;
+			}
+		}
+		q->has_tools = json_array_size(tools) > 0;
+		if (q->has_tools) {
+			co.tools = own(q, json_dumps(tools, JSON_COMPACT));
+			if (!co.tools) {
+				http_error(r, 500, NULL, NULL, "out of memory");
+				return false;
+			}
+		}
+	}
+	if (!messages(r, q, &m, &n))
+		return false;
+	if (ret_prompt) {
+		rc = chat_render(s->chat, m, n, &co, &text, &err);
+		if (!rc)
+			*ret_prompt = text.text ? strdup(text.text) : NULL;
+		chat_text_free(&text);
+	}
+	rc = chat_encode(s->chat, s->tok, m, n, &co, &q->tokens, &err);
+	if (rc) {
+		http_error(r, rc == -ENOMEM ? 500 : 400, "invalid_value", "messages", "%s", err.text);
+		return false;
+	}
+	return true;
+}
+
+static bool encode_plain(struct service *s, struct http_req *r, struct chat_request *q)
+{
+	const json_t *p = json_object_get(q->body, "prompt");
+	size_t i;
+	json_t *v;
+
+	if (json_is_array(p) && json_array_size(p) == 1 && json_is_string(json_array_get(p, 0)))
+		p = json_array_get(p, 0);
+	if (json_is_string(p)) {
+		if (tok_encode(s->tok, json_string_value(p), json_string_length(p), TOK_SPECIAL | TOK_BOS_EOS, NULL, 0, &q->tokens)) {
+			http_error(r, 500, NULL, NULL, "out of memory");
+			return false;
+		}
+	} else if (json_is_array(p)) {
+		json_array_foreach((json_t *)p, i, v) {
+			if (!json_is_integer(v) || json_integer_value(v) < 0 || (size_t)json_integer_value(v) >= tok_count(s->tok)) {
+				http_error(r, 400, "invalid_value", "prompt", "prompt[%zu] is not a token id of this model (below %zu)", i, tok_count(s->tok));
+				return false;
+			}
+			if (tok_ids_push(&q->tokens, (int32_t)json_integer_value(v))) {
+				http_error(r, 500, NULL, NULL, "out of memory");
+				return false;
+			}
+		}
+	} else {
+		http_error(r, 400, "invalid_value", "prompt", "\"prompt\" must be a text or a list of token ids");
+		return false;
+	}
+	if (!q->tokens.n) {
+		http_error(r, 400, "invalid_value", "prompt", "\"prompt\" is empty");
+		return false;
+	}
+	return true;
+}
+
+static bool check_model(struct service *s, struct http_req *r, const json_t *b)
+{
+	const char *m = json_string_value(json_object_get(b, "model"));
+	static const char *const any[] = { "", "default", "local-model", "gpt-3.5-turbo", "gpt-4", "gpt-4o", "gpt-4o-mini", "jetson-llm" };
+
+	if (json_object_get(b, "model") && !m && !json_is_null(json_object_get(b, "model"))) {
+		http_error(r, 400, "invalid_value", "model", "\"model\" must be a text");
+		return false;
+	}
+	if (!m || !strcmp(m, s->model_id))
+		return true;
+	/* Names that clients send when they were told none: one model is served, so it is meant. */
+	for (size_t i = 0; i < sizeof(any) / sizeof(any[0]); i++)
+		if (!strcmp(m, any[i]))
+			return true;
+	http_error(r, 404, "model_not_found", "model", "the model \"%.100s\" is not served here; this is \"%s\"", m, s->model_id);
+	return false;
+}
+
+static bool priority(struct service *s, struct http_req *r, struct chat_request *q)
+{
+	const json_t *hints = json_object_get(json_object_get(q->body, "nvext"), "agent_hints");
+	const json_t *p = json_object_get(hints, "priority");
+	const char *word = json_string_value(p);
+	int who = http_who(r), limit = who >= 0 ? s->cfg->keys[who].prio : GEN_VOICE;
+
+	q->prio = who >= 0 ? (enum gen_prio)s->cfg->keys[who].prio : GEN_NORMAL;
+	if (word)
+		q->prio = !strcmp(word, "voice") || !strcmp(word, "high") ? GEN_VOICE : !strcmp(word, "background") || !strcmp(word, "low") ? GEN_BACKGROUND : GEN_NORMAL;
+	else if (json_is_integer(p))
+		q->prio = json_integer_value(p) >= 10 ? GEN_VOICE : json_integer_value(p) < 0 ? GEN_BACKGROUND : GEN_NORMAL;
+	/* A hint may lower what the key grants, never raise it. */
+	if ((int)q->prio > limit)
+		q->prio = (enum gen_prio)limit;
+	return true;
+}
+
+static bool room(struct service *s, struct http_req *r, struct chat_request *q)
+{
+	uint32_t ctx = engine_the_plan(s->engine)->ctx, cap = http_who(r) >= 0 ? s->cfg->keys[http_who(r)].max_tokens : 0;
+
+	if (q->tokens.n >= ctx) {
+		http_error(r, 400, "context_length_exceeded", q->chat ? "messages" : "prompt",
+			   "the prompt is %zu tokens; this server's context is %u tokens, and at least one must be left for the answer", q->tokens.n, ctx);
+		return false;
+	}
+	if (!q->max_given || q->max_tokens > ctx - q->tokens.n)
+		q->max_tokens = ctx - (uint32_t)q->tokens.n;
+	if (cap && q->max_tokens > cap)
+		q->max_tokens = cap;
+	return true;
+}
+
+bool chat_request_parse(struct service *s, struct http_req *r, bool chat, struct chat_request *q)
+{
+	memset(q, 0, sizeof(*q));
+	q->chat = chat;
+	q->body = http_json(r);
+	if (!q->body || !check_model(s, r, q->body) || !sampling(s, r, q) || !priority(s, r, q))
+		return false;
+	if (!(chat ? encode_chat(s, r, q, NULL) : encode_plain(s, r, q)))
+		return false;
+	if (!response_format(r, q) || (chat && !tool_choice(r, q)))
+		return false;
+	return room(s, r, q);
+}
+
+bool chat_request_messages(struct service *s, struct http_req *r, struct chat_request *q, char **ret_prompt)
+{
+	memset(q, 0, sizeof(*q));
+	q->chat = true;
+	q->body = http_json(r);
+	return q->body && check_model(s, r, q->body) && encode_chat(s, r, q, ret_prompt);
+}

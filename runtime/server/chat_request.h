@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The body of /v1/chat/completions and /v1/completions as a request the
+ * runner takes: every field checked, every refusal with the field's name.
+ */
+#ifndef HEARTH_SERVER_CHAT_REQUEST_H
+#define HEARTH_SERVER_CHAT_REQUEST_H
+
+#include <jansson.h>
+
+#include "server/http.h"
+#include "server/run.h"
+
+#define CHAT_MAX_STOP 16
+#define CHAT_MAX_N    8
+
+struct chat_request {
+	json_t *body;              /* owned; texts below point into it */
+	struct tok_ids tokens;
+	uint32_t max_tokens;
+	bool max_given;
+	struct sampler_params sample;
+	struct sampler_bias *bias;
+	const char *stop[CHAT_MAX_STOP];
+	uint32_t n_stop, n;
+	bool stream, include_usage, thinking, logprobs, has_tools;
+	uint32_t top_logprobs;
+	enum gen_prio prio;
+	enum run_mode mode;
+	struct grammar *grammar;
+	bool no_calls;
+	bool chat;                 /* else: completions */
+	char **owned;              /* texts made while parsing */
+	size_t n_owned;
+};
+
+/*
+ * Parses @r's body. False: the refusal has been sent. Free with
+ * chat_request_done() either way.
+ */
+bool chat_request_parse(struct service *s, struct http_req *r, bool chat, struct chat_request *q);
+/* The same from a body that is already JSON (stolen), without sampling: for token counts and templates. */
+bool chat_request_messages(struct service *s, struct http_req *r, struct chat_request *q, char **ret_prompt);
+void chat_request_done(struct chat_request *q);
+
+#endif

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+#include "server/config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/yaml.h"
+#include "engine/engine.h"
+
+static int set_text(char **to, const char *s)
+{
+	char *copy = s ? strdup(s) : NULL;
+
+	if (s && !copy)
+		return -ENOMEM;
+	free(*to);
+	*to = copy;
+	return 0;
+}
+
+int config_defaults(struct config *c, struct hearth_err *err)
+{
+	memset(c, 0, sizeof(*c));
+	c->sessions = 4;
+	c->http = (struct config_listen){ .port = 8080, .on = true };
+	c->wyoming = (struct config_listen){ .port = 10300, .on = false };
+	c->max_body = 25u << 20;
+	c->max_connections = 128;
+	c->idle_seconds = 120;
+	c->request_seconds = 600;
+	c->queue = 64;
+	c->zeroconf = true;
+	if (set_text(&c->http.host, "127.0.0.1") || set_text(&c->wyoming.host, "127.0.0.1") ||
+	    set_text(&c->kv, "int8") || set_text(&c->backend, "auto") || set_text(&c->voice, "slt"))
+		return err_set(err, -ENOMEM, "out of memory");
+	return 0;
+}
+
+static void listen_done(struct config_listen *l)
+{
+	free(l->host);
+	free(l->unix_path);
+	free(l->tls_cert);
+	free(l->tls_key);
+	free(l->cors);
+}
+
+void config_done(struct config *c)
+{
+	for (uint32_t i = 0; i < c->n_keys; i++) {
+		free(c->keys[i].name);
+		if (c->keys[i].secret)
+			explicit_bzero(c->keys[i].secret, strlen(c->keys[i].secret));
+		free(c->keys[i].secret);
+	}
+	listen_done(&c->http);
+	listen_done(&c->wyoming);
+	free(c->model);
+	free(c->model_id);
+	free(c->backend);
+	free(c->kv);
+	free(c->device);
+	free(c->voice);
+	free(c->lm);
+	free(c->dict);
+	free(c->home);
+	free(c->cache);
+	free(c->path);
+	memset(c, 0, sizeof(*c));
+}
+
+struct reader {
+	struct yaml *y;
+	struct hearth_err *err;
+	int rc;                    /* first failure; later reads do nothing */
+};
+
+static void text(struct reader *r, yaml_node map, const char *key, char **to)
+{
+	const char *s = NULL;
+
+	if (r->rc)
+		return;
+	r->rc = yaml_get_str(r->y, map, key, &s, r->err);
+	if (!r->rc && s && set_text(to, s))
+		r->rc = err_set(r->err, -ENOMEM, "out of memory");
+}
+
+static void number(struct reader *r, yaml_node map, const char *key, int64_t min, int64_t max, uint32_t *to)
+{
+	int64_t v = *to;
+
+	if (!r->rc)
+		r->rc = yaml_get_int(r->y, map, key, min, max, &v, r->err);
+	if (!r->rc)
+		*to = (uint32_t)v;
+}
+
+static void flag(struct reader *r, yaml_node map, const char *key, bool *to)
+{
+	if (!r->rc)
+		r->rc = yaml_get_bool(r->y, map, key, to, r->err);
+}
+
+static void bytes(struct reader *r, yaml_node map, const char *key, uint64_t *to)
+{
+	if (!r->rc)
+		r->rc = yaml_get_bytes(r->y, map, key, to, r->err);
+}
+
+static yaml_node section(struct reader *r, const char *name, const char *const *known)
+{
+	yaml_node n = yaml_get(r->y, yaml_root(r->y), name);
+
+	if (r->rc || !n || yaml_is_null(r->y, n))
+		return 0;
+	if (!yaml_is_map(r->y, n)) {
+		r->rc = yaml_refuse(r->y, n, -EINVAL, r->err, "\"%s\" must be a mapping", name);
+		return 0;
+	}
+	r->rc = yaml_no_other_keys(r->y, n, known, r->err);
+	return r->rc ? 0 : n;
+}
+
+static void listen_at(struct reader *r, yaml_node n, struct config_listen *l)
+{
+	uint32_t port = l->port;
+
+	text(r, n, "host", &l->host);
+	number(r, n, "port", 0, 65535, &port);
+	l->port = (uint16_t)port;
+	text(r, n, "unix", &l->unix_path);
+	text(r, n, "tls_cert", &l->tls_cert);
+	text(r, n, "tls_key", &l->tls_key);
+	text(r, n, "cors", &l->cors);
+	flag(r, n, "enabled", &l->on);
+	if (!r->rc && !l->tls_cert != !l->tls_key)
+		r->rc = yaml_refuse(r->y, n, -EINVAL, r->err, "\"tls_cert\" and \"tls_key\" belong together");
+}
+
+static void one_key(struct reader *r, struct config *c, yaml_node n)
+{
+	static const char *const known[] = { "name", "key", "key_file", "priority", "max_tokens", "concurrent", NULL };
+	struct config_key *k = &c->keys[c->n_keys];
+	char *prio = NULL, *file = NULL;
+
+	if (!yaml_is_map(r->y, n)) {
+		r->rc = yaml_refuse(r->y, n, -EINVAL, r->err, "each entry of \"keys\" must be a mapping with name and key");
+		return;
+	}
+	r->rc = yaml_no_other_keys(r->y, n, known, r->err);
+	c->n_keys++;               /* config_done() frees what is half filled */
+	k->prio = GEN_NORMAL;
+	text(r, n, "name", &k->name);
+	text(r, n, "key", &k->secret);
+	text(r, n, "key_file", &file);
+	text(r, n, "priority", &prio);
+	number(r, n, "max_tokens", 1, 1 << 20, &k->max_tokens);
+	number(r, n, "concurrent", 1, 1024, &k->concurrent);
+	if (!r->rc && !k->name)
+		r->rc = yaml_refuse(r->y, n, -EINVAL, r->err, "the key has no \"name\"");
+	if (!r->rc && !k->secret == !file)
+		r->rc = yaml_refuse(r->y, n, -EINVAL, r->err, "the key \"%s\" needs \"key\" or \"key_file\" (one of them)", k->name);
+	if (!r->rc && file) {
+		char line[512] = "";
+		FILE *f = fopen(file, "re");
+
+		if (!f || !fgets(line, sizeof(line), f))
+			r->rc = yaml_refuse(r->y, yaml_get(r->y, n, "key_file"), f ? -EINVAL : -errno, r->err,
+					    "%s: no key can be read from it", file);
+		if (f)
+			fclose(f);
+		line[strcspn(line, "\r\n")] = 0;
+		if (!r->rc && set_text(&k->secret, line))
+			r->rc = err_set(r->err, -ENOMEM, "out of memory");
+		explicit_bzero(line, sizeof(line));
+	}
+	if (!r->rc && strlen(k->secret) < 16)
+		r->rc = yaml_refuse(r->y, n, -EINVAL, r->err, "the key \"%s\" is shorter than 16 characters", k->name);
+	if (!r->rc && prio) {
+		if (!strcmp(prio, "voice"))
+			k->prio = GEN_VOICE;
+		else if (!strcmp(prio, "normal"))
+			k->prio = GEN_NORMAL;
+		else if (!strcmp(prio, "background"))
+			k->prio = GEN_BACKGROUND;
+		else
+			r->rc = yaml_refuse(r->y, yaml_get(r->y, n, "priority"), -EINVAL, r->err,
+					    "\"priority\" must be voice, normal or background");
+	}
+	for (uint32_t i = 0; !r->rc && i + 1 < c->n_keys; i++)
+		if (!strcmp(c->keys[i].name, k->name) || !strcmp(c->keys[i].secret, k->secret))
+			r->rc = yaml_refuse(r->y, n, -EINVAL, r->err, "the key \"%s\" has the name or the key of another", k->name);
+	free(prio);
+	free(file);
+}
+
+static void read_all(struct reader *r, struct config *c)
+{
+	static const char *const top[] = { "model", "memory", "http", "speech", "wyoming", "keys", "log", NULL };
+	static const char *const model[] = { "path", "id", "backend", "kv", "context", "sessions", "threads", "chunk", "thinking", NULL };
+	static const char *const memory[] = { "device", "device_required", "weights_max", "kv_max", "kv_min", NULL };
+	static const char *const http[] = { "enabled", "host", "port", "unix", "tls_cert", "tls_key", "cors", "max_body",
+					    "max_connections", "idle_seconds", "request_seconds", "queue", NULL };
+	static const char *const speech[] = { "stt", "tts", "voice", "lm", "dict", "home", "cache", NULL };
+	static const char *const wyoming[] = { "enabled", "host", "port", "unix", "zeroconf", NULL };
+	static const char *const log[] = { "json", NULL };
+	yaml_node n;
+
+	if (!yaml_root(r->y))
+		return;
+	if (!yaml_is_map(r->y, yaml_root(r->y))) {
+		r->rc = yaml_refuse(r->y, yaml_root(r->y), -EINVAL, r->err, "the file must be a mapping");
+		return;
+	}
+	r->rc = yaml_no_other_keys(r->y, yaml_root(r->y), top, r->err);
+	n = section(r, "model", model);
+	text(r, n, "path", &c->model);
+	text(r, n, "id", &c->model_id);
+	text(r, n, "backend", &c->backend);
+	text(r, n, "kv", &c->kv);
+	number(r, n, "context", 64, 1 << 20, &c->ctx);
+	number(r, n, "sessions", 1, 256, &c->sessions);
+	number(r, n, "threads", 0, 1024, &c->threads);
+	number(r, n, "chunk", 8, 8192, &c->chunk);
+	flag(r, n, "thinking", &c->thinking);
+	if (!r->rc && strcmp(c->kv, "int8") && strcmp(c->kv, "f16"))
+		r->rc = yaml_refuse(r->y, yaml_get(r->y, n, "kv"), -EINVAL, r->err, "\"kv\" must be int8 or f16");
+	n = section(r, "memory", memory);
+	text(r, n, "device", &c->device);
+	flag(r, n, "device_required", &c->device_required);
+	bytes(r, n, "weights_max", &c->weights_max);
+	bytes(r, n, "kv_max", &c->kv_max);
+	bytes(r, n, "kv_min", &c->kv_min);
+	n = section(r, "http", http);
+	listen_at(r, n, &c->http);
+	bytes(r, n, "max_body", &c->max_body);
+	if (!r->rc && (c->max_body < 1024 || c->max_body > 1u << 30))
+		r->rc = yaml_refuse(r->y, yaml_get(r->y, n, "max_body"), -EINVAL, r->err, "\"max_body\" must be from 1K to 1G");
+	number(r, n, "max_connections", 1, 65536, &c->max_connections);
+	number(r, n, "idle_seconds", 1, 86400, &c->idle_seconds);
+	number(r, n, "request_seconds", 1, 86400, &c->request_seconds);
+	number(r, n, "queue", 1, 65536, &c->queue);
+	n = section(r, "speech", speech);
+	flag(r, n, "stt", &c->stt);
+	flag(r, n, "tts", &c->tts);
+	text(r, n, "voice", &c->voice);
+	text(r, n, "lm", &c->lm);
+	text(r, n, "dict", &c->dict);
+	text(r, n, "home", &c->home);
+	text(r, n, "cache", &c->cache);
+	n = section(r, "wyoming", wyoming);
+	listen_at(r, n, &c->wyoming);
+	flag(r, n, "zeroconf", &c->zeroconf);
+	n = section(r, "log", log);
+	flag(r, n, "json", &c->log_json);
+	n = yaml_get(r->y, yaml_root(r->y), "keys");
+	if (!r->rc && n && !yaml_is_null(r->y, n) && !yaml_is_seq(r->y, n))
+		r->rc = yaml_refuse(r->y, n, -EINVAL, r->err, "\"keys\" must be a list");
+	if (!r->rc && yaml_len(r->y, n) > CONFIG_MAX_KEYS)
+		r->rc = yaml_refuse(r->y, n, -EINVAL, r->err, "at most %d keys are held", CONFIG_MAX_KEYS);
+	for (size_t i = 0; !r->rc && i < yaml_len(r->y, n); i++)
+		one_key(r, c, yaml_item(r->y, n, i));
+}
+
+static bool is_loopback(const char *host)
+{
+	return !strncmp(host, "127.", 4) || !strcmp(host, "::1") || !strcmp(host, "localhost");
+}
+
+int config_load(const char *path, struct config *ret, struct hearth_err *err)
+{
+	struct reader r = { .err = err };
+	struct config c;
+	int rc = yaml_load_file(path, &r.y, err);
+
+	if (rc)
+		return rc;
+	rc = config_defaults(&c, err);
+	if (!rc) {
+		read_all(&r, &c);
+		rc = r.rc;
+	}
+	if (!rc && set_text(&c.path, path))
+		rc = err_set(err, -ENOMEM, "out of memory");
+	/* A server that others reach, without a key, is a mistake more often than a wish. */
+	if (!rc && c.http.on && !c.http.unix_path && !is_loopback(c.http.host) && !c.n_keys)
+		rc = yaml_refuse(r.y, yaml_get(r.y, yaml_get(r.y, yaml_root(r.y), "http"), "host"), -EINVAL, err,
+				 "listening on %s needs at least one entry in \"keys\"", c.http.host);
+	yaml_free(r.y);
+	if (rc) {
+		config_done(&c);
+		return rc;
+	}
+	*ret = c;
+	return 0;
+}
+
+int config_find_key(const struct config *c, const char *secret)
+{
+	size_t n = strlen(secret);
+	int found = -1;
+
+	for (uint32_t i = 0; i < c->n_keys; i++) {
+		const char *k = c->keys[i].secret;
+		size_t m = strlen(k);
+		unsigned int diff = (unsigned int)(n ^ m);
+
+		/* Every byte of the key is looked at, whatever was sent. */
+		for (size_t j = 0; j < m; j++)
+			diff |= (unsigned char)k[j] ^ (unsigned char)(j < n ? secret[j] : ~k[j]);
+		if (!diff)
+			found = (int)i;
+	}
+	return found;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* hearthd's configuration: one YAML file, every key checked, with line and column. */
+#ifndef HEARTH_SERVER_CONFIG_H
+#define HEARTH_SERVER_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define CONFIG_MAX_KEYS 64
+
+struct config_key {
+	char *name;                /* who; also the tenant's name in the log */
+	char *secret;              /* the key itself */
+	int prio;                  /* enum gen_prio */
+	uint32_t max_tokens;       /* of one answer; 0: no limit but the context */
+	uint32_t concurrent;       /* requests at once; 0: no limit */
+};
+
+struct config_listen {
+	char *host;
+	uint16_t port;
+	char *unix_path;
+	char *tls_cert, *tls_key;  /* files */
+	char *cors;
+	bool on;
+};
+
+struct config {
+	/* model: */
+	char *model, *model_id, *backend, *kv;
+	uint32_t ctx, sessions, threads, chunk;
+	bool thinking;             /* default for requests that do not say */
+	/* memory: (0: no limit) */
+	uint64_t weights_max, kv_max, kv_min;
+	char *device;              /* NULL: /dev/hearth if it is there */
+	bool device_required;
+	/* http: */
+	struct config_listen http;
+	uint64_t max_body;
+	uint32_t max_connections, idle_seconds, request_seconds, queue;
+	/* speech: */
+	bool stt, tts;
+	char *voice, *lm, *dict;
+	char *home;                /* home file: its names are what the recogniser expects */
+	char *cache;               /* folder for what is built once */
+	/* wyoming: */
+	struct config_listen wyoming;
+	bool zeroconf;
+	/* keys: */
+	struct config_key keys[CONFIG_MAX_KEYS];
+	uint32_t n_keys;
+	/* log: */
+	bool log_json;
+	char *path;                /* where it was read from, NULL: built in */
+};
+
+/* What holds where the file says nothing. Free with config_done(). */
+int config_defaults(struct config *c, struct hearth_err *err);
+/*
+ * Reads @path over the defaults. -ENOENT, -EACCES, -EINVAL with file, line and
+ * column. *ret untouched on failure.
+ */
+int config_load(const char *path, struct config *ret, struct hearth_err *err);
+void config_done(struct config *c);
+
+/* Whether @secret equals a key, in time that does not depend on where they differ. Index or -1. */
+int config_find_key(const struct config *c, const char *secret);
+
+#endif

@@ -1,0 +1,627 @@
+// SPDX-License-Identifier: MIT
+#include "server/http.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <microhttpd.h>
+
+#include "server/listen.h"
+
+#define MAX_PARTS 32
+
+struct part {
+	char *name, *file, *data;
+	size_t len;
+};
+
+struct http_server {
+	struct http_opts o;
+	struct MHD_Daemon *d;
+	uint16_t port;
+	int unix_fd;
+	char *unix_path;
+	atomic_uint running;             /* upgraded connections */
+};
+
+struct http_req {
+	struct http_server *s;
+	struct MHD_Connection *c;
+	const struct http_route *route;
+	struct MHD_PostProcessor *pp;
+	struct MHD_Response *headers_of; /* NULL; headers are kept below until the answer */
+	char id[40], *method, *path;
+	char *body;
+	size_t len, cap;
+	struct part parts[MAX_PARTS];
+	size_t n_parts;
+	struct { char *name, *value; } extra[8];
+	size_t n_extra;
+	int who, status;
+	bool answered, refused;
+	uint64_t t0, sent;
+	/* streaming */
+	long (*next)(void *arg, char *buf, size_t cap);
+	void (*end)(void *arg);
+	void (*run)(void *arg, int fd, const char *extra, size_t n_extra);
+	void *arg;
+};
+
+static atomic_ulong next_id;
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* -- the request ------------------------------------------------------------------ */
+
+const char *http_id(const struct http_req *r)
+{
+	return r->id;
+}
+
+const char *http_path(const struct http_req *r)
+{
+	return r->path;
+}
+
+const char *http_rest(const struct http_req *r)
+{
+	return r->path + strlen(r->route->path);
+}
+
+const char *http_header(struct http_req *r, const char *name)
+{
+	return MHD_lookup_connection_value(r->c, MHD_HEADER_KIND, name);
+}
+
+const char *http_query(struct http_req *r, const char *name)
+{
+	return MHD_lookup_connection_value(r->c, MHD_GET_ARGUMENT_KIND, name);
+}
+
+const char *http_body(const struct http_req *r, size_t *ret_len)
+{
+	*ret_len = r->len;
+	return r->body ? r->body : "";
+}
+
+int http_who(const struct http_req *r)
+{
+	return r->who;
+}
+
+static const struct part *part_named(const struct http_req *r, const char *name)
+{
+	for (size_t i = 0; i < r->n_parts; i++)
+		if (!strcmp(r->parts[i].name, name))
+			return &r->parts[i];
+	return NULL;
+}
+
+const char *http_part(const struct http_req *r, const char *name, size_t *ret_len)
+{
+	const struct part *p = part_named(r, name);
+
+	if (p && ret_len)
+		*ret_len = p->len;
+	return p ? (p->data ? p->data : "") : NULL;
+}
+
+const char *http_part_file(const struct http_req *r, const char *name)
+{
+	const struct part *p = part_named(r, name);
+
+	return p ? p->file : NULL;
+}
+
+bool http_gone(struct http_req *r)
+{
+	const union MHD_ConnectionInfo *i = MHD_get_connection_info(r->c, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct pollfd p = { .events = POLLRDHUP };
+
+	if (!i)
+		return true;
+	p.fd = i->connect_fd;
+	return poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL));
+}
+
+json_t *http_json(struct http_req *r)
+{
+	json_error_t e;
+	json_t *j = json_loadb(r->body ? r->body : "", r->len, JSON_REJECT_DUPLICATES, &e);
+
+	if (!j) {
+		http_error(r, 400, "invalid_json", NULL, "the body is not JSON: line %d, column %d: %s", e.line, e.column, e.text);
+	} else if (!json_is_object(j)) {
+		json_decref(j);
+		j = NULL;
+		http_error(r, 400, "invalid_json", NULL, "the body must be a JSON object");
+	}
+	return j;
+}
+
+/* -- the answer --------------------------------------------------------------------- */
+
+bool http_answered(const struct http_req *r)
+{
+	return r->answered;
+}
+
+void http_answer_header(struct http_req *r, const char *name, const char *value)
+{
+	if (r->n_extra == sizeof(r->extra) / sizeof(r->extra[0]))
+		return;
+	r->extra[r->n_extra].name = strdup(name);
+	r->extra[r->n_extra].value = strdup(value);
+	if (r->extra[r->n_extra].name && r->extra[r->n_extra].value) {
+		r->n_extra++;
+	} else {
+		free(r->extra[r->n_extra].name);
+		free(r->extra[r->n_extra].value);
+	}
+}
+
+static void queue(struct http_req *r, int status, const char *type, struct MHD_Response *resp)
+{
+	if (r->answered || !resp) {
+		if (resp)
+			MHD_destroy_response(resp);
+		return;
+	}
+	r->answered = true;
+	r->status = status;
+	if (type)
+		MHD_add_response_header(resp, "Content-Type", type);
+	MHD_add_response_header(resp, "X-Request-Id", r->id);
+	if (r->s->o.cors) {
+		MHD_add_response_header(resp, "Access-Control-Allow-Origin", r->s->o.cors);
+		MHD_add_response_header(resp, "Access-Control-Allow-Headers", "Authorization, Content-Type, X-Api-Key");
+		MHD_add_response_header(resp, "Access-Control-Allow-Methods", "GET, POST, OPTIONS");
+	}
+	for (size_t i = 0; i < r->n_extra; i++)
+		MHD_add_response_header(resp, r->extra[i].name, r->extra[i].value);
+	MHD_queue_response(r->c, (unsigned int)status, resp);
+	MHD_destroy_response(resp);
+}
+
+void http_reply(struct http_req *r, int status, const char *type, const void *body, size_t len)
+{
+	r->sent = len;
+	queue(r, status, type, MHD_create_response_from_buffer(len, (void *)body, MHD_RESPMEM_MUST_COPY));
+}
+
+void http_reply_json(struct http_req *r, int status, json_t *j)
+{
+	char *text = j ? json_dumps(j, JSON_COMPACT) : NULL;
+
+	json_decref(j);
+	if (!text) {
+		http_reply(r, 500, "application/json", "{\"error\":{\"message\":\"out of memory\",\"type\":\"server_error\",\"param\":null,\"code\":null}}", 83);
+		return;
+	}
+	r->sent = strlen(text);
+	queue(r, status, "application/json", MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE));
+}
+
+static const char *error_type(int status)
+{
+	switch (status) {
+	case 401: return "authentication_error";
+	case 403: return "permission_error";
+	case 404: return "not_found_error";
+	case 429: return "rate_limit_error";
+	case 503: return "overloaded_error";
+	default: return status >= 500 ? "server_error" : "invalid_request_error";
+	}
+}
+
+void http_error(struct http_req *r, int status, const char *code, const char *param, const char *fmt, ...)
+{
+	char text[HEARTH_ERR_TEXT];
+	json_t *j, *msg;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	/* What a client sent may be quoted in the text, and need not be UTF-8. */
+	msg = json_string(text);
+	if (!msg) {
+		for (char *c = text; *c; c++)
+			if ((unsigned char)*c >= 0x80)
+				*c = '?';
+		msg = json_string(text);
+	}
+	j = json_pack("{s:{s:o,s:s,s:s?,s:s?}}", "error", "message", msg, "type", error_type(status),
+		      "param", param, "code", code);
+	http_reply_json(r, status, j);
+}
+
+static ssize_t stream_next(void *cls, uint64_t pos, char *buf, size_t max)
+{
+	struct http_req *r = cls;
+	long n = r->next(r->arg, buf, max);
+
+	if (n > 0)
+		r->sent += (uint64_t)n;
+	return n > 0 ? n : n == 0 ? MHD_CONTENT_READER_END_OF_STREAM : MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+void http_stream(struct http_req *r, int status, const char *type,
+		 long (*next)(void *, char *, size_t), void (*end)(void *), void *arg)
+{
+	struct MHD_Response *resp;
+
+	r->next = next;
+	r->end = end;
+	r->arg = arg;
+	http_answer_header(r, "Cache-Control", "no-cache");
+	resp = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16384, stream_next, r, NULL);
+	queue(r, status, type, resp);
+}
+
+/* -- upgrade -------------------------------------------------------------------------- */
+
+struct upgraded {
+	struct http_server *s;
+	struct MHD_UpgradeResponseHandle *h;
+	void (*run)(void *arg, int fd, const char *extra, size_t n_extra);
+	void *arg;
+	char *extra;
+	size_t n_extra;
+	int fd;
+};
+
+static void *upgraded_thread(void *p)
+{
+	struct upgraded *u = p;
+
+	u->run(u->arg, u->fd, u->extra, u->n_extra);
+	MHD_upgrade_action(u->h, MHD_UPGRADE_ACTION_CLOSE);
+	atomic_fetch_sub(&u->s->running, 1);
+	free(u->extra);
+	free(u);
+	return NULL;
+}
+
+static void upgraded(void *cls, struct MHD_Connection *c, void *con_cls, const char *extra, size_t n, MHD_socket fd,
+		     struct MHD_UpgradeResponseHandle *h)
+{
+	struct upgraded *u = cls;
+	pthread_attr_t a;
+	pthread_t t;
+
+	u->h = h;
+	u->fd = fd;
+	u->extra = n ? malloc(n) : NULL;
+	if (u->extra) {
+		memcpy(u->extra, extra, n);
+		u->n_extra = n;
+	}
+	atomic_fetch_add(&u->s->running, 1);
+	pthread_attr_init(&a);
+	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
+	if (pthread_create(&t, &a, upgraded_thread, u)) {
+		/* No thread to serve it: the connection is closed, the client sees it at once. */
+		MHD_upgrade_action(h, MHD_UPGRADE_ACTION_CLOSE);
+		atomic_fetch_sub(&u->s->running, 1);
+		free(u->extra);
+		free(u);
+	}
+	pthread_attr_destroy(&a);
+}
+
+void http_upgrade(struct http_req *r, const char *accept,
+		  void (*run)(void *, int, const char *, size_t), void *arg)
+{
+	struct upgraded *u = calloc(1, sizeof(*u));
+	struct MHD_Response *resp;
+
+	if (!u) {
+		http_error(r, 500, NULL, NULL, "out of memory");
+		return;
+	}
+	u->s = r->s;
+	u->run = run;
+	u->arg = arg;
+	resp = MHD_create_response_for_upgrade(upgraded, u);
+	if (!resp) {
+		free(u);
+		http_error(r, 500, NULL, NULL, "out of memory");
+		return;
+	}
+	MHD_add_response_header(resp, "Upgrade", "websocket");
+	MHD_add_response_header(resp, "Sec-WebSocket-Accept", accept);
+	queue(r, 101, NULL, resp);
+}
+
+/* -- MHD's side ------------------------------------------------------------------------ */
+
+static enum MHD_Result take_part(void *cls, enum MHD_ValueKind kind, const char *key, const char *file,
+				 const char *type, const char *enc, const char *data, uint64_t off, size_t size)
+{
+	struct http_req *r = cls;
+	struct part *p = NULL;
+	char *q;
+
+	if (!key)
+		return MHD_YES;
+	if (off && r->n_parts && !strcmp(r->parts[r->n_parts - 1].name, key))
+		p = &r->parts[r->n_parts - 1];
+	if (!p) {
+		if (r->n_parts == MAX_PARTS)
+			return MHD_NO;
+		p = &r->parts[r->n_parts];
+		*p = (struct part){ .name = strdup(key), .file = file ? strdup(file) : NULL };
+		if (!p->name)
+			return MHD_NO;
+		r->n_parts++;
+	}
+	q = realloc(p->data, p->len + size + 1);
+	if (!q)
+		return MHD_NO;
+	p->data = q;
+	if (size)
+		memcpy(q + p->len, data, size);
+	p->len += size;
+	q[p->len] = 0;
+	return MHD_YES;
+}
+
+static const char *bearer(struct http_req *r)
+{
+	const char *a = http_header(r, "Authorization");
+
+	if (a && !strncasecmp(a, "Bearer ", 7))
+		return a + 7 + strspn(a + 7, " ");
+	a = http_header(r, "x-api-key");
+	return a ? a : http_header(r, "api-key");
+}
+
+/* Finds the route and the right to use it; false when it answered already. */
+static bool admit(struct http_req *r)
+{
+	const struct http_opts *o = &r->s->o;
+	bool path_known = false;
+	const char *len;
+	char allow[64] = "";
+
+	for (size_t i = 0; i < o->n_routes; i++) {
+		const struct http_route *t = &o->routes[i];
+
+		if (t->flags & HTTP_PREFIX ? strncmp(r->path, t->path, strlen(t->path)) : strcmp(r->path, t->path))
+			continue;
+		if (!strcmp(t->method, r->method) || (!strcmp(r->method, "HEAD") && !strcmp(t->method, "GET"))) {
+			r->route = t;
+			break;
+		}
+		path_known = true;
+		if (strlen(allow) + strlen(t->method) + 3 < sizeof(allow)) {
+			strcat(allow, *allow ? ", " : "");
+			strcat(allow, t->method);
+		}
+	}
+	if (!r->route && path_known && !strcmp(r->method, "OPTIONS")) {
+		http_answer_header(r, "Allow", allow);
+		http_reply(r, 204, NULL, "", 0);
+		return false;
+	}
+	if (!r->route) {
+		if (path_known) {
+			http_answer_header(r, "Allow", allow);
+			http_error(r, 405, "method_not_allowed", NULL, "%s takes %s, not %s", r->path, allow, r->method);
+		} else {
+			http_error(r, 404, "not_found", NULL, "there is no %.200s here", r->path);
+		}
+		return false;
+	}
+	if (o->auth && o->auth(o->ctx, bearer(r), &r->who) && !(r->route->flags & HTTP_OPEN)) {
+		http_answer_header(r, "WWW-Authenticate", "Bearer");
+		http_error(r, 401, "invalid_api_key", NULL, bearer(r) ? "this API key is not known" :
+			   "an API key is needed: Authorization: Bearer KEY");
+		return false;
+	}
+	len = http_header(r, "Content-Length");
+	if (len && strtoull(len, NULL, 10) > o->max_body) {
+		http_error(r, 413, "too_large", NULL, "the body is %s bytes; at most %zu are taken", len, o->max_body);
+		return false;
+	}
+	return true;
+}
+
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const char *url, const char *method,
+				  const char *version, const char *upload, size_t *upload_len, void **con_cls)
+{
+	struct http_server *s = cls;
+	struct http_req *r = *con_cls;
+
+	if (!r) {
+		const char *type;
+
+		r = calloc(1, sizeof(*r));
+		if (!r)
+			return MHD_NO;
+		r->s = s;
+		r->c = c;
+		r->who = -1;
+		r->t0 = now_ns();
+		r->method = strdup(method);
+		r->path = strdup(url);
+		snprintf(r->id, sizeof(r->id), "req-%lx-%lx", (unsigned long)getpid(), atomic_fetch_add(&next_id, 1) + 1);
+		*con_cls = r;
+		if (!r->method || !r->path)
+			return MHD_NO;
+		if (!admit(r))
+			return MHD_YES;
+		type = http_header(r, "Content-Type");
+		if (r->route->flags & HTTP_MULTIPART && type && !strncasecmp(type, "multipart/form-data", 19)) {
+			r->pp = MHD_create_post_processor(c, 65536, take_part, r);
+			if (!r->pp)
+				http_error(r, 400, "invalid_multipart", NULL, "the multipart body has no boundary");
+		}
+		return MHD_YES;
+	}
+	if (*upload_len) {
+		size_t n = *upload_len;
+		char *q;
+
+		*upload_len = 0;
+		if (r->answered)
+			return MHD_YES;
+		if (r->len + n > s->o.max_body) {
+			http_error(r, 413, "too_large", NULL, "the body is over %zu bytes", s->o.max_body);
+			return MHD_NO;
+		}
+		if (r->pp) {
+			r->len += n;
+			if (MHD_post_process(r->pp, upload, n) == MHD_NO)
+				r->refused = true;
+			return MHD_YES;
+		}
+		if (r->len + n + 1 > r->cap) {
+			size_t cap = (r->len + n) * 2 + 1024;
+
+			q = realloc(r->body, cap);
+			if (!q)
+				return MHD_NO;
+			r->body = q;
+			r->cap = cap;
+		}
+		memcpy(r->body + r->len, upload, n);
+		r->len += n;
+		r->body[r->len] = 0;
+		return MHD_YES;
+	}
+	if (r->answered)
+		return MHD_YES;
+	if (r->pp && (MHD_destroy_post_processor(r->pp) == MHD_NO || r->refused)) {
+		r->pp = NULL;
+		http_error(r, 400, "invalid_multipart", NULL, "the multipart body is broken or has over %d parts", MAX_PARTS);
+		return MHD_YES;
+	}
+	r->pp = NULL;
+	r->route->handle(r, s->o.ctx);
+	if (!r->answered)
+		http_error(r, 500, NULL, NULL, "the request was not answered");
+	return MHD_YES;
+}
+
+static void on_completed(void *cls, struct MHD_Connection *c, void **con_cls, enum MHD_RequestTerminationCode why)
+{
+	struct http_server *s = cls;
+	struct http_req *r = *con_cls;
+
+	if (!r)
+		return;
+	if (r->end)
+		r->end(r->arg);
+	if (s->o.log && r->method && r->path)
+		s->o.log(s->o.ctx, r->id, r->method, r->path, r->status, now_ns() - r->t0, r->sent);
+	if (r->pp)
+		MHD_destroy_post_processor(r->pp);
+	for (size_t i = 0; i < r->n_parts; i++) {
+		free(r->parts[i].name);
+		free(r->parts[i].file);
+		free(r->parts[i].data);
+	}
+	for (size_t i = 0; i < r->n_extra; i++) {
+		free(r->extra[i].name);
+		free(r->extra[i].value);
+	}
+	free(r->method);
+	free(r->path);
+	free(r->body);
+	free(r);
+	*con_cls = NULL;
+}
+
+/* MHD's own complaints about broken clients are not the server's log. */
+static void no_log(void *cls, const char *fmt, va_list ap)
+{
+}
+
+int http_start(const struct http_opts *o, struct http_server **ret, struct hearth_err *err)
+{
+	unsigned int flags = MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL |
+			     MHD_USE_ERROR_LOG | MHD_ALLOW_UPGRADE | MHD_USE_ITC;
+	struct http_server *s = calloc(1, sizeof(*s));
+	struct MHD_OptionItem tls[3] = { { MHD_OPTION_END, 0, NULL } };
+	int fd;
+
+	if (!s)
+		return err_set(err, -ENOMEM, "out of memory");
+	s->o = *o;
+	fd = o->unix_path ? listen_unix(o->unix_path, err) : listen_tcp(o->host, o->port, &s->port, err);
+	if (fd < 0) {
+		free(s);
+		return fd;
+	}
+	if (o->unix_path)
+		s->unix_path = strdup(o->unix_path);
+	if (o->tls_cert) {
+		flags |= MHD_USE_TLS;
+		tls[0] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)o->tls_cert };
+		tls[1] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)o->tls_key };
+		tls[2] = (struct MHD_OptionItem){ MHD_OPTION_END, 0, NULL };
+	}
+	s->d = MHD_start_daemon(flags, 0, NULL, NULL, on_request, s,
+				MHD_OPTION_EXTERNAL_LOGGER, no_log, NULL,
+				MHD_OPTION_LISTEN_SOCKET, fd,
+				MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+				MHD_OPTION_CONNECTION_LIMIT, o->max_connections,
+				MHD_OPTION_CONNECTION_TIMEOUT, o->idle_seconds,
+				MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)65536,
+				MHD_OPTION_ARRAY, tls,
+				MHD_OPTION_END);
+	if (!s->d) {
+		close(fd);
+		free(s->unix_path);
+		free(s);
+		return err_set(err, -EINVAL, o->tls_cert ? "the server does not start: the TLS certificate or key is not usable" :
+			       "the server does not start");
+	}
+	*ret = s;
+	return 0;
+}
+
+uint16_t http_port(const struct http_server *s)
+{
+	return s->port;
+}
+
+void http_quiesce(struct http_server *s)
+{
+	int fd = MHD_quiesce_daemon(s->d);
+
+	if (fd >= 0)
+		close(fd);
+}
+
+void http_stop(struct http_server *s)
+{
+	if (!s)
+		return;
+	MHD_stop_daemon(s->d);
+	/* Upgraded connections end by themselves once their owner shuts them down. */
+	while (atomic_load(&s->running))
+		usleep(1000);
+	if (s->unix_path)
+		unlink(s->unix_path);
+	free(s->unix_path);
+	free(s);
+}

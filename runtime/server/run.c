@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: MIT
+#include "server/run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const char marker[] = "<tool_call>";
+#define MARKER_LEN (sizeof(marker) - 1)
+
+struct run {
+	struct service *s;
+	struct slot *slot;
+	struct gen *gen;
+	int who;
+
+	int32_t *tokens;           /* prompt and what came, for the session's next user */
+	size_t n_tokens, cap_tokens;
+
+	enum run_mode mode;
+	bool no_calls, raw;
+	struct gmatch *match;
+	bool in_grammar, thinking;
+	struct run_event *last;    /* RUN_DONE, made beforehand so that it cannot fail */
+	char tail[MARKER_LEN + 1]; /* last bytes of text, to find the marker across tokens */
+	size_t n_tail;
+	struct chat_parser *parser;
+	struct gen_result result;
+	uint32_t n_calls;
+	bool logprobs;
+	struct hearth_err fail;    /* of the grammar */
+
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	struct run_event *head, **end;
+	bool done;                 /* RUN_DONE is queued */
+};
+
+void run_event_free(struct run_event *e)
+{
+	if (!e)
+		return;
+	free(e->text);
+	free(e->arguments);
+	free(e);
+}
+
+static void push(struct run *r, struct run_event *e)
+{
+	e->next = NULL;
+	pthread_mutex_lock(&r->lock);
+	*r->end = e;
+	r->end = &e->next;
+	if (e->kind == RUN_DONE)
+		r->done = true;
+	pthread_cond_signal(&r->more);
+	pthread_mutex_unlock(&r->lock);
+}
+
+static struct run_event *event(enum run_event_kind kind, const char *s, size_t n)
+{
+	struct run_event *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	e->kind = kind;
+	if (s) {
+		e->text = malloc(n + 1);
+		if (!e->text) {
+			free(e);
+			return NULL;
+		}
+		memcpy(e->text, s, n);
+		e->text[n] = 0;
+		e->len = n;
+	}
+	return e;
+}
+
+/* -- what the engine says (its thread) ------------------------------------------- */
+
+static void out_of_memory(struct run *r)
+{
+	if (!r->fail.code)
+		err_set(&r->fail, -ENOMEM, "out of memory for the answer");
+}
+
+static void on_text(struct run *r, enum run_event_kind kind, const char *s, size_t n)
+{
+	struct run_event *e = n ? event(kind, s, n) : NULL;
+
+	if (e)
+		push(r, e);
+	else if (n)
+		out_of_memory(r);
+}
+
+static void sink_content(void *ctx, const char *s, size_t n)
+{
+	on_text(ctx, RUN_CONTENT, s, n);
+}
+
+static void sink_reasoning(void *ctx, const char *s, size_t n)
+{
+	on_text(ctx, RUN_REASONING, s, n);
+}
+
+static void sink_call(void *ctx, size_t index, const char *name, const char *arguments)
+{
+	struct run *r = ctx;
+	struct run_event *e = event(RUN_CALL, name, strlen(name));
+
+	if (e)
+		e->arguments = strdup(arguments);
+	if (!e || !e->arguments) {
+		run_event_free(e);
+		out_of_memory(r);
+		return;
+	}
+	r->n_calls++;
+	push(r, e);
+}
+
+/*
+ * Only without a grammar can a call be malformed. It is not hidden: the text
+ * goes out as content, as the model wrote it.
+ */
+static void sink_bad_call(void *ctx, const char *raw, size_t n, const char *why)
+{
+	on_text(ctx, RUN_CONTENT, raw, n);
+}
+
+/* Looks for the marker at the end of what was written; bytes after it go to the grammar. */
+static int find_marker(struct run *r, const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (r->n_tail == MARKER_LEN) {
+			memmove(r->tail, r->tail + 1, MARKER_LEN - 1);
+			r->n_tail--;
+		}
+		r->tail[r->n_tail++] = s[i];
+		if (r->n_tail == MARKER_LEN && !memcmp(r->tail, marker, MARKER_LEN)) {
+			r->in_grammar = true;
+			gmatch_restart(r->match);
+			return gmatch_accept_bytes(r->match, s + i + 1, n - i - 1);
+		}
+	}
+	return 0;
+}
+
+static bool on_token(void *arg, const struct gen_token *t)
+{
+	struct run *r = arg;
+	size_t n = 0;
+	const char *bytes = tok_bytes(r->s->tok, t->id, &n);
+	int rc = 0;
+
+	if (r->n_tokens < r->cap_tokens)
+		r->tokens[r->n_tokens++] = t->id;
+	if (r->logprobs && t->pick) {
+		struct run_event *e = event(RUN_LOGPROB, NULL, 0);
+
+		if (e) {
+			e->token = t->id;
+			e->pick = *t->pick;
+			push(r, e);
+		}
+	}
+	if (r->thinking && n == 8 && bytes && !memcmp(bytes, "</think>", 8)) {
+		r->thinking = false;
+		r->in_grammar = r->mode == RUN_WHOLE;
+	} else if (r->match && !r->thinking) {
+		if (r->in_grammar)
+			rc = gmatch_accept(r->match, (uint32_t)t->id);
+		else if (r->mode == RUN_LAZY && bytes)
+			rc = find_marker(r, bytes, n);
+		if (rc) {
+			err_set(&r->fail, rc, "the model left its grammar at token %d", t->id);
+			return true;
+		}
+	}
+	if (r->parser) {
+		if (chat_parser_push(r->parser, t->text, t->len))
+			out_of_memory(r);
+	} else {
+		on_text(r, RUN_CONTENT, t->text, t->len);
+	}
+	return r->fail.code != 0;
+}
+
+static int on_mask(void *arg, uint32_t *mask, uint32_t vocab)
+{
+	struct run *r = arg;
+	uint32_t words = (vocab + 31) / 32, mine = (gvocab_size(r->s->vocab) + 31) / 32;
+	const uint32_t *allowed;
+
+	if (r->no_calls && r->s->tool_call_id >= 0)
+		mask[r->s->tool_call_id / 32] &= ~(1u << (r->s->tool_call_id % 32));
+	if (!r->match || !r->in_grammar)
+		return 0;
+	allowed = gmatch_mask(r->match);
+	if (!allowed) {
+		err_set(&r->fail, gmatch_status(r->match), "the grammar's limits were reached; the answer ends here");
+		return gmatch_status(r->match) ? gmatch_status(r->match) : -EINVAL;
+	}
+	for (uint32_t i = 0; i < words; i++)
+		mask[i] &= i < mine ? allowed[i] : 0;
+	return 0;
+}
+
+static void on_done(void *arg, const struct gen_result *g)
+{
+	struct run *r = arg;
+	struct run_event *e;
+
+	if (r->parser)
+		chat_parser_end(r->parser);
+	r->result = *g;
+	if (r->fail.code) {
+		r->result.finish = GEN_ERROR;
+		r->result.err = r->fail;
+	}
+	e = r->last;
+	r->last = NULL;
+	push(r, e);
+}
+
+/* -- the request's thread ------------------------------------------------------------ */
+
+int run_start(const struct run_opts *o, struct run **ret, struct hearth_err *err)
+{
+	struct run *r = calloc(1, sizeof(*r));
+	struct gen_request q;
+	struct chat_sink sink;
+	pthread_condattr_t ca;
+	int rc;
+
+	if (!r)
+		return err_set(err, -ENOMEM, "out of memory");
+	r->s = o->service;
+	r->who = o->who;
+	r->mode = o->mode;
+	r->no_calls = o->no_calls;
+	r->raw = o->raw;
+	r->thinking = o->thinking;
+	r->in_grammar = o->mode == RUN_WHOLE && !o->thinking;
+	r->logprobs = o->sample.logprobs;
+	r->end = &r->head;
+	pthread_mutex_init(&r->lock, NULL);
+	pthread_condattr_init(&ca);
+	pthread_condattr_setclock(&ca, CLOCK_MONOTONIC);
+	pthread_cond_init(&r->more, &ca);
+	pthread_condattr_destroy(&ca);
+	r->cap_tokens = o->n_tokens + o->max_tokens + 1;
+	r->tokens = malloc(r->cap_tokens * sizeof(*r->tokens));
+	r->last = event(RUN_DONE, NULL, 0);
+	rc = -ENOMEM;
+	if (!r->tokens || !r->last)
+		goto fail;
+	memcpy(r->tokens, o->tokens, o->n_tokens * sizeof(*r->tokens));
+	r->n_tokens = o->n_tokens;
+	if (o->grammar) {
+		rc = gmatch_create(o->grammar, r->s->vocab, &r->match);
+		if (rc)
+			goto fail;
+	}
+	if (!o->raw && r->s->chat) {
+		sink = (struct chat_sink){ .content = sink_content, .reasoning = sink_reasoning, .call = sink_call,
+					   .bad_call = sink_bad_call, .ctx = r };
+		rc = chat_parser_open(r->s->chat, o->thinking, &sink, &r->parser);
+		if (rc)
+			goto fail;
+	}
+	rc = service_take(r->s, o->tokens, o->n_tokens, o->prio, o->who, o->wait_ms, o->gone, o->gone_arg, &r->slot, err);
+	if (rc) {
+		r->slot = NULL;
+		goto fail_said;
+	}
+	gen_defaults(&q);
+	q.tokens = o->tokens;
+	q.n_tokens = (uint32_t)o->n_tokens;
+	q.max_tokens = o->max_tokens;
+	q.sample = o->sample;
+	q.stop = o->stop;
+	q.n_stop = o->n_stop;
+	q.prio = o->prio;
+	if (r->match || r->no_calls) {
+		q.mask = on_mask;
+		q.mask_arg = r;
+	}
+	q.on_token = on_token;
+	q.on_done = on_done;
+	q.arg = r;
+	rc = gen_start(slot_session(r->slot), &q, &r->gen, err);
+	if (rc)
+		goto fail_said;
+	*ret = r;
+	return 0;
+fail:
+	err_set(err, rc, "out of memory");
+fail_said:
+	run_free(r);
+	return rc;
+}
+
+struct run_event *run_next(struct run *r, int wait_ms)
+{
+	struct timespec until;
+	struct run_event *e;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += wait_ms / 1000;
+	until.tv_nsec += (long)(wait_ms % 1000) * 1000000;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_nsec -= 1000000000;
+		until.tv_sec++;
+	}
+	pthread_mutex_lock(&r->lock);
+	while (!r->head && !r->done)
+		if (pthread_cond_timedwait(&r->more, &r->lock, &until))
+			break;
+	e = r->head;
+	if (e) {
+		r->head = e->next;
+		if (!r->head)
+			r->end = &r->head;
+	}
+	pthread_mutex_unlock(&r->lock);
+	return e;
+}
+
+void run_cancel(struct run *r)
+{
+	gen_cancel(r->gen);
+}
+
+const struct gen_result *run_result(const struct run *r)
+{
+	return &r->result;
+}
+
+uint32_t run_calls(const struct run *r)
+{
+	return r->n_calls;
+}
+
+void run_free(struct run *r)
+{
+	struct run_event *e;
+
+	if (!r)
+		return;
+	if (r->gen) {
+		gen_free(r->gen);          /* cancels, waits for on_done */
+		service_count(r->s, &r->result);
+		r->s->tool_calls += r->n_calls;
+	}
+	if (r->slot)
+		service_give(r->s, r->slot, r->tokens, r->n_tokens, r->who);
+	while ((e = r->head)) {
+		r->head = e->next;
+		run_event_free(e);
+	}
+	run_event_free(r->last);
+	chat_parser_free(r->parser);
+	gmatch_free(r->match);
+	pthread_cond_destroy(&r->more);
+	pthread_mutex_destroy(&r->lock);
+	free(r->tokens);
+	free(r);
+}

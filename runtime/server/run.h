@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One generation for one request: takes a session, runs, and turns what the
+ * engine says into events that the request's own thread reads.
+ *
+ * Grammars are enforced here, by the engine's mask hook:
+ *   RUN_FREE      nothing is enforced
+ *   RUN_WHOLE     the whole answer follows the grammar (response_format,
+ *                 tool_choice required)
+ *   RUN_LAZY      free text until the model writes <tool_call>; from there the
+ *                 grammar holds
+ * With @no_calls the tool-call marker itself is forbidden.
+ */
+#ifndef HEARTH_SERVER_RUN_H
+#define HEARTH_SERVER_RUN_H
+
+#include "server/service.h"
+
+enum run_mode { RUN_FREE, RUN_WHOLE, RUN_LAZY };
+
+enum run_event_kind { RUN_CONTENT, RUN_REASONING, RUN_CALL, RUN_LOGPROB, RUN_DONE };
+
+struct run_event {
+	enum run_event_kind kind;
+	char *text;                /* content, reasoning; of a call its name */
+	size_t len;
+	char *arguments;           /* of a call */
+	int32_t token;             /* of a logprob */
+	struct sampler_pick pick;
+	struct run_event *next;
+};
+
+struct run_opts {
+	struct service *service;
+	const int32_t *tokens;     /* copied */
+	size_t n_tokens;
+	uint32_t max_tokens;
+	struct sampler_params sample;     /* bias must stay until run_free() */
+	const char *const *stop;
+	uint32_t n_stop;
+	enum gen_prio prio;
+	int who;                   /* key index or -1 */
+	enum run_mode mode;
+	struct grammar *grammar;   /* referenced; NULL with RUN_FREE */
+	bool no_calls, raw;        /* raw: text is not taken apart (completions) */
+	bool thinking;             /* prompt ends inside a think block */
+	int wait_ms;               /* for a session */
+	bool (*gone)(void *arg);   /* the client left: looked at while waiting */
+	void *gone_arg;
+};
+
+struct run;
+
+/* -errno as service_take() and gen_start(), with the sentence. */
+int run_start(const struct run_opts *o, struct run **ret, struct hearth_err *err);
+/*
+ * The next event, owned by the caller (run_event_free()), waiting up to
+ * @wait_ms; NULL when there was none in that time. After RUN_DONE none follow.
+ */
+struct run_event *run_next(struct run *r, int wait_ms);
+void run_event_free(struct run_event *e);
+void run_cancel(struct run *r);
+/* Valid once RUN_DONE was read. */
+const struct gen_result *run_result(const struct run *r);
+uint32_t run_calls(const struct run *r);
+/* Cancels what still runs, gives the session back. NULL is fine. */
+void run_free(struct run *r);
+
+#endif

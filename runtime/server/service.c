@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT
+#include "server/service.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "dev/hearth.h"
+#include "server/speech.h"
+
+struct slot {
+	struct session *s;
+	int32_t *held;             /* what its cache begins with, as far as we know */
+	size_t n_held;
+	bool busy;
+	uint64_t used;
+};
+
+/* Seconds: the buckets of the time to first token. */
+const double service_buckets[16] = {
+	0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1, 2, 5, 10,
+};
+
+static const char *token_bytes(void *arg, uint32_t id, size_t *len)
+{
+	const struct tok *t = arg;
+
+	if (tok_is_control(t, (int32_t)id) || tok_is_unused(t, (int32_t)id))
+		return NULL;
+	return tok_bytes(t, (int32_t)id, len);
+}
+
+static int make_vocab(struct service *s, struct hearth_err *err)
+{
+	uint32_t eog[64];
+	size_t n = 0, count = tok_count(s->tok);
+
+	for (size_t i = 0; i < count && n < 64; i++)
+		if (tok_is_eog(s->tok, (int32_t)i))
+			eog[n++] = (uint32_t)i;
+	return gvocab_create((uint32_t)count, token_bytes, (void *)s->tok, eog, n, &s->vocab, err);
+}
+
+int service_open(const struct config *cfg, struct service **ret, struct hearth_err *err)
+{
+	struct service *s = calloc(1, sizeof(*s));
+	pthread_condattr_t ca;
+	struct engine_opts o;
+	const char *base;
+	int rc;
+
+	if (!s)
+		return err_set(err, -ENOMEM, "out of memory");
+	s->cfg = cfg;
+	s->started = time(NULL);
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_condattr_init(&ca);
+	pthread_condattr_setclock(&ca, CLOCK_MONOTONIC);
+	pthread_cond_init(&s->freed, &ca);
+	pthread_condattr_destroy(&ca);
+
+	engine_defaults(&o);
+	o.model = cfg->model;
+	o.backend = strcmp(cfg->backend, "auto") ? cfg->backend : NULL;
+	o.threads = cfg->threads;
+	o.ctx = cfg->ctx;
+	o.sessions = cfg->sessions;
+	if (cfg->chunk)
+		o.chunk = cfg->chunk;
+	o.kv = strcmp(cfg->kv, "f16") ? KV_I8 : KV_F16;
+	rc = engine_open(&o, &s->engine, err);
+	if (rc)
+		goto fail;
+	s->tok = engine_tokenizer(s->engine);
+	s->llm = engine_tenant(s->engine);
+	s->hearth = hearth_tenant_connection(s->llm);
+	if (chat_open(engine_gguf(s->engine), &s->chat, &s->chat_why))
+		s->chat = NULL;
+	s->tool_call_id = tok_id(s->tok, "<tool_call>", 11);
+	rc = make_vocab(s, err);
+	if (rc)
+		goto fail;
+	base = strrchr(cfg->model, '/');
+	base = base ? base + 1 : cfg->model;
+	strncpy(s->model_id, cfg->model_id ? cfg->model_id : base, sizeof(s->model_id) - 1);
+	if (!cfg->model_id && strlen(s->model_id) > 5 && !strcmp(s->model_id + strlen(s->model_id) - 5, ".gguf"))
+		s->model_id[strlen(s->model_id) - 5] = 0;
+	s->slots = calloc(cfg->sessions, sizeof(*s->slots));
+	if (!s->slots) {
+		rc = err_set(err, -ENOMEM, "out of memory");
+		goto fail;
+	}
+	for (; s->n_slots < cfg->sessions; s->n_slots++) {
+		rc = session_open(s->engine, &s->slots[s->n_slots].s, err);
+		if (rc)
+			goto fail;
+	}
+	if (cfg->stt || cfg->tts) {
+		rc = speech_open(cfg, s->hearth, &s->speech, err);
+		if (rc)
+			goto fail;
+	}
+	*ret = s;
+	return 0;
+fail:
+	service_close(s);
+	return rc;
+}
+
+void service_stop(struct service *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->stopping = true;
+	pthread_cond_broadcast(&s->freed);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void service_close(struct service *s)
+{
+	if (!s)
+		return;
+	speech_close(s->speech);
+	for (uint32_t i = 0; i < s->n_slots; i++) {
+		session_close(s->slots[i].s);
+		free(s->slots[i].held);
+	}
+	free(s->slots);
+	gvocab_free(s->vocab);
+	chat_free(s->chat);
+	engine_close(s->engine);
+	pthread_cond_destroy(&s->freed);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+struct session *slot_session(struct slot *slot)
+{
+	return slot->s;
+}
+
+static struct slot *best_free(struct service *s, const int32_t *tokens, size_t n)
+{
+	struct slot *best = NULL;
+	size_t best_n = 0;
+
+	for (uint32_t i = 0; i < s->n_slots; i++) {
+		struct slot *p = &s->slots[i];
+		size_t k = 0;
+
+		if (p->busy)
+			continue;
+		while (k < n && k < p->n_held && p->held[k] == tokens[k])
+			k++;
+		/* Without anything in common the one unused longest gives way. */
+		if (!best || k > best_n || (k == best_n && p->used < best->used)) {
+			best = p;
+			best_n = k;
+		}
+	}
+	return best;
+}
+
+static bool outranked(const struct service *s, enum gen_prio prio)
+{
+	for (int p = GEN_VOICE; p > (int)prio; p--)
+		if (s->waiting[p])
+			return true;
+	return false;
+}
+
+int service_take(struct service *s, const int32_t *tokens, size_t n, enum gen_prio prio, int who, int wait_ms,
+		 bool (*gone)(void *), void *arg, struct slot **ret, struct hearth_err *err)
+{
+	static _Atomic uint64_t clock;
+	struct timespec until, step;
+	struct slot *p = NULL;
+	uint32_t queued = 0;
+	int rc = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += wait_ms / 1000;
+	pthread_mutex_lock(&s->lock);
+	for (int i = 0; i <= GEN_VOICE; i++)
+		queued += s->waiting[i];
+	if (who >= 0 && s->cfg->keys[who].concurrent && s->in_use[who] >= s->cfg->keys[who].concurrent)
+		rc = err_set(err, -EAGAIN, "the key \"%s\" has %u requests running, which is its limit", s->cfg->keys[who].name, s->in_use[who]);
+	else if (queued >= s->cfg->queue)
+		rc = err_set(err, -EAGAIN, "%u requests are waiting already, which is the limit", queued);
+	if (rc) {
+		pthread_mutex_unlock(&s->lock);
+		return rc;
+	}
+	if (who >= 0)
+		s->in_use[who]++;
+	s->waiting[prio]++;
+	for (;;) {
+		if (s->stopping) {
+			rc = err_set(err, -ESHUTDOWN, "the server is stopping");
+			break;
+		}
+		p = outranked(s, prio) ? NULL : best_free(s, tokens, n);
+		if (p)
+			break;
+		clock_gettime(CLOCK_MONOTONIC, &step);
+		if (step.tv_sec > until.tv_sec || (step.tv_sec == until.tv_sec && step.tv_nsec >= until.tv_nsec)) {
+			rc = err_set(err, -ETIMEDOUT, "all %u sessions were busy for %d s", s->n_slots, wait_ms / 1000);
+			break;
+		}
+		step.tv_nsec += 200 * 1000000;
+		if (step.tv_nsec >= 1000000000) {
+			step.tv_nsec -= 1000000000;
+			step.tv_sec++;
+		}
+		pthread_cond_timedwait(&s->freed, &s->lock, &step);
+		/* A client that left must not hold its place in the queue. */
+		if (gone && gone(arg)) {
+			rc = err_set(err, -ECANCELED, "the client went away");
+			break;
+		}
+	}
+	s->waiting[prio]--;
+	if (rc) {
+		if (who >= 0)
+			s->in_use[who]--;
+	} else {
+		p->busy = true;
+		p->used = ++clock;
+		*ret = p;
+	}
+	/* Whoever was behind a higher rank may go now. */
+	pthread_cond_broadcast(&s->freed);
+	pthread_mutex_unlock(&s->lock);
+	return rc;
+}
+
+void service_give(struct service *s, struct slot *slot, const int32_t *tokens, size_t n, int who)
+{
+	int32_t *copy = malloc((n ? n : 1) * sizeof(*copy));
+
+	if (copy && n)
+		memcpy(copy, tokens, n * sizeof(*copy));
+	pthread_mutex_lock(&s->lock);
+	free(slot->held);
+	slot->held = copy;
+	slot->n_held = copy ? n : 0;
+	slot->busy = false;
+	if (who >= 0)
+		s->in_use[who]--;
+	pthread_cond_broadcast(&s->freed);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void service_count(struct service *s, const struct gen_result *r)
+{
+	double ttft;
+
+	s->prompt_tokens += r->n_prompt;
+	s->cached_tokens += r->n_cached;
+	s->output_tokens += r->n_out;
+	if (r->finish == GEN_CANCELLED)
+		s->cancelled++;
+	if (r->t_first && r->t_submit) {
+		s->ttft_ns += r->t_first - r->t_submit;
+		s->ttft_count++;
+		ttft = (double)(r->t_first - r->t_submit) / 1e9;
+		for (int i = 0; i < 16; i++)
+			if (ttft <= service_buckets[i])
+				s->ttft_bucket[i]++;
+	}
+	if (r->t_last > r->t_first)
+		s->decode_ns += r->t_last - r->t_first;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What every front of hearthd (HTTP, Wyoming, realtime) shares: the engine,
+ * its sessions, the queue for them, and the counters.
+ *
+ * A session serves one request at a time. A request takes the free session
+ * that holds most of its prompt already, or waits: voice before normal before
+ * background, and no more than the queue's limit.
+ */
+#ifndef HEARTH_SERVER_SERVICE_H
+#define HEARTH_SERVER_SERVICE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "engine/engine.h"
+#include "grammar/grammar.h"
+#include "server/config.h"
+#include "token/chat.h"
+#include "token/tokenizer.h"
+
+struct hearth;
+struct slot;
+struct speech;
+
+struct service {
+	const struct config *cfg;
+	struct hearth *hearth;
+	struct hearth_tenant *llm;
+	struct engine *engine;
+	const struct tok *tok;
+	struct chat *chat;              /* NULL: the template is not known; chat_why says so */
+	struct hearth_err chat_why;
+	struct speech *speech;          /* NULL: no engine is switched on */
+	struct gvocab *vocab;
+	char model_id[128];
+	int32_t tool_call_id;           /* token of "<tool_call>", -1: none */
+	time_t started;
+
+	pthread_mutex_t lock;
+	pthread_cond_t freed;
+	struct slot *slots;
+	uint32_t n_slots;
+	uint32_t waiting[GEN_VOICE + 1];
+	uint32_t in_use[CONFIG_MAX_KEYS];
+	bool stopping;
+
+	/* counters, all monotonic */
+	atomic_ullong requests, refused, cancelled, prompt_tokens, cached_tokens, output_tokens, tool_calls;
+	atomic_ullong ttft_ns, ttft_count, decode_ns;
+	atomic_ullong ttft_bucket[16];
+};
+
+/* Opens the model by @cfg, which must outlive the service. */
+int service_open(const struct config *cfg, struct service **ret, struct hearth_err *err);
+/* New takers are refused from here on, and who waits is sent away. */
+void service_stop(struct service *s);
+void service_close(struct service *s);
+
+/*
+ * A session for @tokens. @who: index of the key, or -1. -EAGAIN: the queue is
+ * full or the key's limit is reached (429); -ETIMEDOUT: none came free within
+ * @wait_ms; -ESHUTDOWN; -ECANCELED: @gone(@arg) said so while waiting.
+ */
+int service_take(struct service *s, const int32_t *tokens, size_t n, enum gen_prio prio, int who, int wait_ms,
+		 bool (*gone)(void *arg), void *arg, struct slot **ret, struct hearth_err *err);
+/* Gives it back with what it holds now. */
+void service_give(struct service *s, struct slot *slot, const int32_t *tokens, size_t n, int who);
+struct session *slot_session(struct slot *slot);
+
+void service_count(struct service *s, const struct gen_result *r);
+
+#endif

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: MIT
+#include "server/speech.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "dev/hearth.h"
+#include "home/home.h"
+#include "voice/chunker.h"
+#include "voice/phrasebook.h"
+#include "voice/stt_model.h"
+#include "voice/tts.h"
+
+#define GENERAL_LM   "/usr/share/pocketsphinx/model/en-us/en-us.lm.bin"
+#define GENERAL_DICT "/usr/share/pocketsphinx/model/en-us/cmudict-en-us.dict"
+
+struct turnstile {                 /* one at a time, with a limit on the wait */
+	pthread_mutex_t lock;
+	pthread_cond_t free;
+	bool taken;
+};
+
+struct hearing {
+	struct speech *s;
+	uint64_t id;
+	void (*partial)(void *arg, const char *text);
+	void *arg;
+	struct stt_result result;
+	bool done;
+};
+
+struct speech {
+	struct stt *stt;
+	struct tts *tts;
+	struct tts_options tts_o;
+	int rate;                  /* of the voice; 0: none is switched on */
+	struct voice_account tts_acc;
+	struct hearth_tenant *t_stt, *t_tts;
+	struct turnstile ear, mouth;
+	uint64_t next;
+	/* the utterance under way, and the phrase */
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct hearing *now;
+	int (*pcm)(void *arg, const int16_t *pcm, size_t n);
+	void *pcm_arg;
+	bool said, refused;
+	int status;
+	struct stt_model model;
+};
+
+static void cond_init(pthread_cond_t *c)
+{
+	pthread_condattr_t a;
+
+	pthread_condattr_init(&a);
+	pthread_condattr_setclock(&a, CLOCK_MONOTONIC);
+	pthread_cond_init(c, &a);
+	pthread_condattr_destroy(&a);
+}
+
+static int turn_take(struct turnstile *t, int wait_ms)
+{
+	struct timespec until;
+	int rc = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += wait_ms / 1000;
+	pthread_mutex_lock(&t->lock);
+	while (t->taken && !rc)
+		rc = pthread_cond_timedwait(&t->free, &t->lock, &until);
+	if (!t->taken) {
+		t->taken = true;
+		rc = 0;
+	}
+	pthread_mutex_unlock(&t->lock);
+	return rc ? -ETIMEDOUT : 0;
+}
+
+static void turn_give(struct turnstile *t)
+{
+	pthread_mutex_lock(&t->lock);
+	t->taken = false;
+	pthread_cond_signal(&t->free);
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* -- hearing ------------------------------------------------------------------------ */
+
+static void on_partial(void *ctx, const struct stt_partial *p)
+{
+	struct speech *s = ctx;
+	struct hearing *h = s->now;
+
+	/* now is set before begin and cleared after the final: it cannot change under this call. */
+	if (h && h->id == p->id && h->partial)
+		h->partial(h->arg, p->text);
+}
+
+static void on_final(void *ctx, const struct stt_result *r)
+{
+	struct speech *s = ctx;
+
+	pthread_mutex_lock(&s->lock);
+	if (s->now && s->now->id == r->id) {
+		s->now->result = *r;
+		s->now->done = true;
+		pthread_cond_broadcast(&s->changed);
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+int hearing_begin(struct speech *s, int wait_ms, void (*partial)(void *, const char *), void *arg,
+		  struct hearing **ret, struct hearth_err *err)
+{
+	struct hearing *h = calloc(1, sizeof(*h));
+	int rc;
+
+	if (!h)
+		return err_set(err, -ENOMEM, "out of memory");
+	rc = turn_take(&s->ear, wait_ms);
+	if (rc) {
+		free(h);
+		return err_set(err, rc, "the recogniser was busy for %d s", wait_ms / 1000);
+	}
+	h->s = s;
+	h->partial = partial;
+	h->arg = arg;
+	pthread_mutex_lock(&s->lock);
+	h->id = ++s->next;
+	s->now = h;
+	pthread_mutex_unlock(&s->lock);
+	rc = stt_begin(s->stt, h->id);
+	if (rc) {
+		s->now = NULL;
+		turn_give(&s->ear);
+		free(h);
+		return err_set(err, rc, "the recogniser does not begin: %s", strerror(-rc));
+	}
+	*ret = h;
+	return 0;
+}
+
+int hearing_push(struct hearing *h, const int16_t *pcm, size_t n)
+{
+	return stt_push(h->s->stt, pcm, n);
+}
+
+static void finish(struct hearing *h, struct stt_result *r)
+{
+	struct speech *s = h->s;
+
+	pthread_mutex_lock(&s->lock);
+	while (!h->done)
+		pthread_cond_wait(&s->changed, &s->lock);
+	s->now = NULL;
+	pthread_mutex_unlock(&s->lock);
+	if (r)
+		*r = h->result;
+	turn_give(&s->ear);
+	free(h);
+}
+
+int hearing_end(struct hearing *h, struct stt_result *ret_r, struct hearth_err *err)
+{
+	int rc = stt_end(h->s->stt);
+
+	if (rc) {
+		hearing_drop(h);
+		return err_set(err, rc, "the recogniser does not end: %s", strerror(-rc));
+	}
+	finish(h, ret_r);
+	return ret_r->verdict == STT_FAILED ? err_set(err, ret_r->err.code, "%s", ret_r->err.text) : 0;
+}
+
+void hearing_drop(struct hearing *h)
+{
+	if (!h)
+		return;
+	stt_cancel(h->s->stt);
+	finish(h, NULL);
+}
+
+/* -- speaking ----------------------------------------------------------------------- */
+
+static int on_audio(void *ctx, uint64_t id, const int16_t *pcm, size_t n, bool first)
+{
+	struct speech *s = ctx;
+
+	if (s->refused)
+		return 1;
+	if (s->pcm(s->pcm_arg, pcm, n))
+		s->refused = true;
+	return s->refused;
+}
+
+static void on_said(void *ctx, uint64_t id, int status, uint64_t samples)
+{
+	struct speech *s = ctx;
+
+	pthread_mutex_lock(&s->lock);
+	s->said = true;
+	s->status = status;
+	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+}
+
+static int open_voice(struct speech *s, struct hearth_err *err)
+{
+	struct tts_events ev = { .audio = on_audio, .done = on_said, .ctx = s };
+
+	return tts_open(&s->tts_o, s->tts_acc.pool ? &s->tts_acc : NULL, &ev, &s->tts, err);
+}
+
+/* Speed belongs to an open voice. Whoever holds the mouth may open it anew. */
+static int set_speed(struct speech *s, float speed, struct hearth_err *err)
+{
+	float old = s->tts_o.speed;
+	int rc;
+
+	if (speed == old && s->tts)
+		return 0;
+	tts_close(s->tts);
+	s->tts = NULL;
+	s->tts_o.speed = speed;
+	rc = open_voice(s, err);
+	if (rc) {
+		s->tts_o.speed = old;
+		if (open_voice(s, NULL))
+			s->tts = NULL;
+	}
+	return rc;
+}
+
+int speech_say(struct speech *s, const char *text, double speed, int wait_ms,
+	       int (*pcm)(void *, const int16_t *, size_t), void *arg, struct hearth_err *err)
+{
+	int rc = turn_take(&s->mouth, wait_ms);
+
+	if (rc)
+		return err_set(err, rc, "the voice was busy for %d s", wait_ms / 1000);
+	rc = set_speed(s, (float)speed, err);
+	if (rc) {
+		turn_give(&s->mouth);
+		return rc;
+	}
+	s->pcm = pcm;
+	s->pcm_arg = arg;
+	s->said = s->refused = false;
+	rc = tts_say(s->tts, ++s->next, text, wait_ms);
+	if (rc) {
+		turn_give(&s->mouth);
+		return err_set(err, rc, rc == -EINVAL ? "the text is not UTF-8, or longer than 4096 bytes" : "the voice does not take the text");
+	}
+	pthread_mutex_lock(&s->lock);
+	while (!s->said)
+		pthread_cond_wait(&s->changed, &s->lock);
+	rc = s->refused ? -ECANCELED : s->status;
+	pthread_mutex_unlock(&s->lock);
+	turn_give(&s->mouth);
+	return rc ? err_set(err, rc, "the voice stopped") : 0;
+}
+
+/* -- life --------------------------------------------------------------------------- */
+
+bool speech_hears(const struct speech *s)
+{
+	return s && s->stt;
+}
+
+bool speech_speaks(const struct speech *s)
+{
+	return s && s->rate;
+}
+
+int speech_rate(const struct speech *s)
+{
+	return s->rate;
+}
+
+static int home_model(struct speech *s, const struct config *cfg, struct hearth_err *err)
+{
+	struct phrasebook *b = NULL;
+	struct home *home = NULL;
+	char dir[512];
+	int rc;
+
+	snprintf(dir, sizeof(dir), "%s/stt", cfg->cache ? cfg->cache : "/tmp/hearth-cache");
+	rc = home_load(cfg->home, &home, err);
+	if (!rc)
+		rc = phrasebook_new(&b);
+	if (!rc)
+		rc = stt_model_names(home, b, err);
+	if (!rc)
+		rc = stt_model_build(b, NULL, NULL, dir, &s->model, err);
+	phrasebook_free(b);
+	home_free(home);
+	return rc;
+}
+
+int speech_open(const struct config *cfg, struct hearth *h, struct speech **ret, struct hearth_err *err)
+{
+	struct speech *s = calloc(1, sizeof(*s));
+	struct hearth_pool *pool = h ? hearth_pool(h, HEARTH_KIND_ACCOUNT) : NULL;
+	struct voice_account acc = { .pool = pool };
+	int rc = 0;
+
+	if (!s)
+		return err_set(err, -ENOMEM, "out of memory");
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_mutex_init(&s->ear.lock, NULL);
+	pthread_mutex_init(&s->mouth.lock, NULL);
+	cond_init(&s->changed);
+	cond_init(&s->ear.free);
+	cond_init(&s->mouth.free);
+	if (cfg->stt) {
+		struct stt_events ev = { .partial = on_partial, .final = on_final, .ctx = s };
+		struct stt_options o;
+
+		stt_defaults(&o);
+		o.lm = cfg->lm ? cfg->lm : GENERAL_LM;
+		o.dict = cfg->dict ? cfg->dict : GENERAL_DICT;
+		if (cfg->home && !cfg->lm) {
+			rc = home_model(s, cfg, err);
+			o.lm = s->model.lm;
+			o.dict = s->model.dict;
+		}
+		if (!rc && pool)
+			rc = hearth_tenant_open(h, "stt", HEARTH_CLASS_STT, 30, &s->t_stt, err);
+		acc.tenant = s->t_stt;
+		if (!rc)
+			rc = stt_open(&o, pool ? &acc : NULL, &ev, &s->stt, err);
+	}
+	if (!rc && cfg->tts) {
+		tts_defaults(&s->tts_o);
+		s->tts_o.voice = cfg->voice;
+		if (pool)
+			rc = hearth_tenant_open(h, "tts", HEARTH_CLASS_TTS, 30, &s->t_tts, err);
+		s->tts_acc = (struct voice_account){ .tenant = s->t_tts, .pool = pool };
+		if (!rc)
+			rc = open_voice(s, err);
+		if (!rc)
+			s->rate = tts_rate(s->tts);
+	}
+	if (rc) {
+		speech_close(s);
+		return rc;
+	}
+	*ret = s;
+	return 0;
+}
+
+void speech_close(struct speech *s)
+{
+	if (!s)
+		return;
+	stt_close(s->stt);
+	tts_close(s->tts);
+	hearth_tenant_close(s->t_stt);
+	hearth_tenant_close(s->t_tts);
+	stt_model_done(&s->model);
+	pthread_cond_destroy(&s->changed);
+	pthread_cond_destroy(&s->ear.free);
+	pthread_cond_destroy(&s->mouth.free);
+	pthread_mutex_destroy(&s->lock);
+	pthread_mutex_destroy(&s->ear.lock);
+	pthread_mutex_destroy(&s->mouth.lock);
+	free(s);
+}

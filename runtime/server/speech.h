@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The speech engines as services: one recogniser and one voice, each used by
+ * one client at a time, the others waiting their turn. Both are tenants of the
+ * same memory as the model.
+ */
+#ifndef HEARTH_SERVER_SPEECH_H
+#define HEARTH_SERVER_SPEECH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "server/config.h"
+#include "voice/stt.h"
+
+struct hearth;
+struct speech;
+struct hearing;
+
+/* Opens what @cfg asks for. The sentence names the engine that does not open. */
+int speech_open(const struct config *cfg, struct hearth *h, struct speech **ret, struct hearth_err *err);
+void speech_close(struct speech *s);      /* NULL is fine */
+bool speech_hears(const struct speech *s);
+bool speech_speaks(const struct speech *s);
+int speech_rate(const struct speech *s);  /* of what it says, Hz */
+
+/*
+ * One utterance. begin waits up to @wait_ms for the recogniser: -ETIMEDOUT.
+ * @partial (may be NULL) is called on the recogniser's thread.
+ */
+int hearing_begin(struct speech *s, int wait_ms, void (*partial)(void *arg, const char *text), void *arg,
+		  struct hearing **ret, struct hearth_err *err);
+/* 16-bit mono at 16 kHz. */
+int hearing_push(struct hearing *h, const int16_t *pcm, size_t n);
+/* Ends it and frees @h; ret_r is valid when 0 is returned. */
+int hearing_end(struct hearing *h, struct stt_result *ret_r, struct hearth_err *err);
+void hearing_drop(struct hearing *h);     /* cancels and frees */
+
+/*
+ * Says @text; @pcm gets 16-bit mono at speech_rate() as it is made and stops
+ * it by returning non-zero. Waits up to @wait_ms for the voice. -ETIMEDOUT,
+ * -ECANCELED (stopped), -EINVAL (not UTF-8).
+ */
+int speech_say(struct speech *s, const char *text, double speed, int wait_ms,
+	       int (*pcm)(void *arg, const int16_t *pcm, size_t n), void *arg, struct hearth_err *err);
+
+#endif

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "unit.h"
+#include "engine/engine.h"
+#include "server/config.h"
+
+static char path[] = "/tmp/hearth-config-XXXXXX";
+
+static int load(const char *text, struct config *c, struct hearth_err *err)
+{
+	int fd, rc;
+
+	strcpy(path + sizeof(path) - 7, "XXXXXX");
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	rc = config_load(path, c, err);
+	unlink(path);
+	return rc;
+}
+
+static void a_whole_file_is_taken(void **state)
+{
+	struct config c;
+	struct hearth_err err = { 0 };
+
+	if (load("model: {path: m.gguf, id: home, context: 2048, kv: f16, sessions: 2}\n"
+		 "memory: {kv_max: 300M}\n"
+		 "http: {host: 0.0.0.0, port: 9000, max_body: 2M, queue: 5}\n"
+		 "wyoming: {enabled: on, port: 10400}\n"
+		 "keys:\n - {name: ha, key: 0123456789abcdef, priority: voice, concurrent: 2}\n"
+		 " - {name: bot, key: fedcba9876543210, priority: background, max_tokens: 64}\n"
+		 "log: {json: yes}\n", &c, &err))
+		fail_msg("%s", err.text);
+	assert_string_equal(c.model, "m.gguf");
+	assert_int_equal(c.ctx, 2048);
+	assert_int_equal(c.kv_max, 300 << 20);
+	assert_int_equal(c.http.port, 9000);
+	assert_int_equal(c.wyoming.port, 10400);
+	assert_true(c.wyoming.on);
+	assert_int_equal(c.n_keys, 2);
+	assert_int_equal(c.keys[0].prio, GEN_VOICE);
+	assert_int_equal(c.keys[1].max_tokens, 64);
+	assert_int_equal(config_find_key(&c, "fedcba9876543210"), 1);
+	assert_int_equal(config_find_key(&c, "0123456789abcdef"), 0);
+	assert_int_equal(config_find_key(&c, "0123456789abcdeX"), -1);
+	assert_int_equal(config_find_key(&c, "0123456789abcde"), -1);
+	assert_int_equal(config_find_key(&c, "0123456789abcdef0"), -1);
+	assert_int_equal(config_find_key(&c, ""), -1);
+	assert_true(c.log_json);
+	config_done(&c);
+}
+
+static void each_mistake_has_a_line(void **state)
+{
+	static const struct { const char *text, *why; } bad[] = {
+		{ "modle: {}\n", "line 1, column 1: the key \"modle\"" },
+		{ "model: {path: a, contxt: 3}\n", "\"contxt\"" },
+		{ "model: [1]\n", "\"model\" must be a mapping" },
+		{ "model:\n  context: lots\n", "line 2, column 12" },
+		{ "model: {kv: int4}\n", "\"kv\" must be int8 or f16" },
+		{ "http: {port: 70000}\n", "\"port\"" },
+		{ "http: {host: 0.0.0.0}\n", "needs at least one entry in \"keys\"" },
+		{ "http: {tls_cert: a.pem}\n", "belong together" },
+		{ "http: {max_body: 12}\n", "max_body" },
+		{ "keys: {a: b}\n", "must be a list" },
+		{ "keys:\n - {name: a, key: short}\n", "line 2, column 4: the key \"a\" is shorter" },
+		{ "keys:\n - {key: 0123456789abcdef}\n", "no \"name\"" },
+		{ "keys:\n - {name: a}\n", "needs \"key\" or \"key_file\"" },
+		{ "keys:\n - {name: a, key: 0123456789abcdef, priority: top}\n", "voice, normal or background" },
+		{ "keys:\n - {name: a, key: 0123456789abcdef}\n - {name: a, key: 0123456789abcdeg}\n", "of another" },
+		{ "keys:\n - {name: a, key_file: /nonexistent/k}\n", "no key can be read" },
+		{ "- 1\n", "must be a mapping" },
+	};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct hearth_err err = { 0 };
+		struct config c;
+		int rc;
+
+		memset(&c, 0x55, sizeof(c));
+		rc = load(bad[i].text, &c, &err);
+		assert_true(rc < 0);
+		assert_int_equal(((unsigned char *)&c)[0], 0x55);
+		if (!strstr(err.text, bad[i].why))
+			fail_msg("\"%s\" does not say \"%s\"", err.text, bad[i].why);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_whole_file_is_taken),
+		cmocka_unit_test(each_mistake_has_a_line),
+	};
+	return UNIT_RUN(tests);
+}

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: MIT
+/*
+ * hearthd: the model behind the interfaces that clients already speak.
+ * Reads its configuration, opens everything, says it is ready, serves until
+ * SIGTERM or SIGINT; SIGHUP reads the configuration again.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "dev/hearth.h"
+#include "server/audio_api.h"
+#include "server/chat_api.h"
+#include "server/config.h"
+#include "server/http.h"
+#include "server/info_api.h"
+#include "server/service.h"
+#include "server/wyoming.h"
+
+enum { EXIT_CONFIG = 2, EXIT_MODEL = 3, EXIT_LISTEN = 4 };
+
+struct daemon {
+	struct config cfg;
+	struct service *service;
+	struct http_server *http;
+	struct wyoming *wyoming;
+	char *tls_cert, *tls_key;
+	pthread_mutex_t log_lock;
+};
+
+static struct daemon d = { .log_lock = PTHREAD_MUTEX_INITIALIZER };
+
+static const struct http_route routes[] = {
+	{ "GET", "/health", HTTP_OPEN, api_health },
+	{ "GET", "/v1/health", HTTP_OPEN, api_health },
+	{ "GET", "/metrics", 0, api_metrics },
+	{ "GET", "/v1/models", 0, api_models },
+	{ "GET", "/models", 0, api_models },
+	{ "GET", "/v1/models/", HTTP_PREFIX, api_model },
+	{ "GET", "/v1/memory", 0, api_memory },
+	{ "POST", "/v1/chat/completions", 0, api_chat },
+	{ "POST", "/chat/completions", 0, api_chat },
+	{ "POST", "/v1/chat/completions/input_tokens", 0, api_count_tokens },
+	{ "POST", "/v1/completions", 0, api_completions },
+	{ "POST", "/completions", 0, api_completions },
+	{ "POST", "/v1/audio/transcriptions", HTTP_MULTIPART, api_transcriptions },
+	{ "POST", "/inference", HTTP_MULTIPART, api_inference },
+	{ "POST", "/v1/audio/speech", 0, api_speech },
+	{ "GET", "/v1/audio/voices", 0, api_voices },
+	{ "POST", "/tokenize", 0, api_tokenize },
+	{ "POST", "/detokenize", 0, api_detokenize },
+	{ "POST", "/apply-template", 0, api_apply_template },
+};
+
+static int auth(void *ctx, const char *bearer, int *ret_who)
+{
+	if (!d.cfg.n_keys)
+		return 0;
+	*ret_who = bearer ? config_find_key(&d.cfg, bearer) : -1;
+	return *ret_who < 0 ? -EACCES : 0;
+}
+
+static void log_request(void *ctx, const char *id, const char *method, const char *path, int status, uint64_t ns, uint64_t bytes)
+{
+	struct timespec t;
+	char when[40];
+	struct tm tm;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	gmtime_r(&t.tv_sec, &tm);
+	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", &tm);
+	pthread_mutex_lock(&d.log_lock);
+	if (d.cfg.log_json) {
+		json_t *o = json_pack("{s:s,s:s,s:s,s:s,s:i,s:f,s:I}", "time", when, "id", id, "method", method, "path", path,
+				      "status", status, "ms", (double)ns / 1e6, "bytes", (json_int_t)bytes);
+		char *line = json_dumps(o, JSON_COMPACT);
+
+		if (line)
+			fprintf(stderr, "%s\n", line);
+		free(line);
+		json_decref(o);
+	} else {
+		fprintf(stderr, "%s.%03ldZ %s %s %.200s %d %.1f ms %llu bytes\n", when, t.tv_nsec / 1000000, id, method, path, status,
+			(double)ns / 1e6, (unsigned long long)bytes);
+	}
+	pthread_mutex_unlock(&d.log_lock);
+}
+
+/* systemd's readiness protocol: one datagram to the socket it names. */
+static void notify(const char *text)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	size_t n;
+	int fd;
+
+	if (!path || (n = strlen(path)) >= sizeof(a.sun_path))
+		return;
+	memcpy(a.sun_path, path, n);
+	if (*path == '@')
+		a.sun_path[0] = 0;
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	if (sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&a, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n)) < 0)
+		fprintf(stderr, "hearthd: systemd cannot be told \"%.20s\": %s\n", text, strerror(errno));
+	close(fd);
+}
+
+static char *read_pem(const char *path, struct hearth_err *err)
+{
+	char *text = calloc(1, 1 << 16);
+	FILE *f = fopen(path, "re");
+
+	if (!f || !text || !fread(text, 1, (1 << 16) - 1, f)) {
+		err_set(err, -EINVAL, "%s: cannot be read: %s", path, strerror(errno));
+		free(text);
+		text = NULL;
+	}
+	if (f)
+		fclose(f);
+	return text;
+}
+
+static int start_http(struct hearth_err *err)
+{
+	struct http_opts o = {
+		.host = d.cfg.http.host, .port = d.cfg.http.port, .unix_path = d.cfg.http.unix_path,
+		.max_body = d.cfg.max_body, .max_connections = d.cfg.max_connections, .idle_seconds = d.cfg.idle_seconds,
+		.cors = d.cfg.http.cors, .routes = routes, .n_routes = sizeof(routes) / sizeof(routes[0]),
+		.auth = auth, .log = log_request, .ctx = d.service,
+	};
+
+	if (d.cfg.http.tls_cert) {
+		d.tls_cert = read_pem(d.cfg.http.tls_cert, err);
+		d.tls_key = d.tls_cert ? read_pem(d.cfg.http.tls_key, err) : NULL;
+		if (!d.tls_key)
+			return -EINVAL;
+		o.tls_cert = d.tls_cert;
+		o.tls_key = d.tls_key;
+	}
+	return http_start(&o, &d.http, err);
+}
+
+static void usage(FILE *f)
+{
+	fprintf(f,
+		"usage: hearthd [-c FILE] [options]\n"
+		"  -c, --config FILE   configuration (YAML; see hearthd(8))\n"
+		"  -m, --model FILE    GGUF model (over the configuration's)\n"
+		"  -p, --port N        HTTP port (over the configuration's)\n"
+		"      --host ADDR     address to listen on; default 127.0.0.1\n"
+		"      --check         check the configuration and the memory plan, start nothing\n"
+		"      --help, --version\n");
+}
+
+static int set_option(char **to, const char *s)
+{
+	free(*to);
+	*to = strdup(s);
+	return *to ? 0 : -ENOMEM;
+}
+
+static int check(struct hearth_err *err)
+{
+	struct engine_plan plan;
+	struct engine_opts o;
+	int rc;
+
+	engine_defaults(&o);
+	o.model = d.cfg.model;
+	o.ctx = d.cfg.ctx;
+	o.sessions = d.cfg.sessions;
+	rc = engine_plan(&o, &plan, err);
+	if (rc)
+		return rc;
+	printf("%s: %s, %s, context %u, %u sessions, %.1f MiB in all: %s\n", d.cfg.path ? d.cfg.path : "built-in configuration",
+	       plan.model, plan.backend, plan.ctx, plan.sessions, (double)plan.total / (1 << 20), plan.fits ? "fits" : "does not fit");
+	return plan.fits ? 0 : err_set(err, -ENOMEM, "the largest context that fits is %u", plan.ctx_fit);
+}
+
+static uint64_t watchdog_us(void)
+{
+	const char *s = getenv("WATCHDOG_USEC");
+
+	return s ? strtoull(s, NULL, 10) : 0;
+}
+
+/* Waits for a signal; keeps systemd's watchdog fed meanwhile. */
+static int serve(int sfd)
+{
+	uint64_t dog = watchdog_us();
+	struct signalfd_siginfo si;
+	struct pollfd p = { .fd = sfd, .events = POLLIN };
+
+	for (;;) {
+		int n = poll(&p, 1, dog ? (int)(dog / 2000) : -1);
+
+		if (n == 0)
+			notify("WATCHDOG=1");
+		if (n > 0 && read(sfd, &si, sizeof(si)) == (ssize_t)sizeof(si))
+			return (int)si.ssi_signo;
+	}
+}
+
+/* What can change without losing a conversation: keys, limits, log. */
+static void reload(void)
+{
+	struct hearth_err err = { 0 };
+	struct config next;
+
+	if (!d.cfg.path) {
+		fprintf(stderr, "hearthd: started without a configuration file; nothing to read again\n");
+		return;
+	}
+	notify("RELOADING=1");
+	if (config_load(d.cfg.path, &next, &err)) {
+		fprintf(stderr, "hearthd: kept the old configuration: %s\n", err.text);
+	} else {
+		pthread_mutex_lock(&d.log_lock);
+		d.cfg.log_json = next.log_json;
+		pthread_mutex_unlock(&d.log_lock);
+		fprintf(stderr, "hearthd: log settings taken over; keys, model and addresses need a restart\n");
+		config_done(&next);
+	}
+	notify("READY=1");
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option opts[] = {
+		{ "config", required_argument, NULL, 'c' }, { "model", required_argument, NULL, 'm' },
+		{ "port", required_argument, NULL, 'p' }, { "host", required_argument, NULL, 'H' },
+		{ "check", no_argument, NULL, 'C' }, { "help", no_argument, NULL, 'h' }, { "version", no_argument, NULL, 'V' }, { 0 },
+	};
+	const char *config = NULL, *model = NULL, *port = NULL, *host = NULL;
+	struct hearth_err err = { 0 };
+	bool only_check = false;
+	sigset_t set;
+	int c, sfd, sig, rc;
+
+	while ((c = getopt_long(argc, argv, "c:m:p:h", opts, NULL)) != -1) {
+		switch (c) {
+		case 'c': config = optarg; break;
+		case 'm': model = optarg; break;
+		case 'p': port = optarg; break;
+		case 'H': host = optarg; break;
+		case 'C': only_check = true; break;
+		case 'V': puts("hearthd 0.1"); return 0;
+		case 'h': usage(stdout); return 0;
+		default: usage(stderr); return EXIT_CONFIG;
+		}
+	}
+	rc = config ? config_load(config, &d.cfg, &err) : config_defaults(&d.cfg, &err);
+	if (!rc && model)
+		rc = set_option(&d.cfg.model, model);
+	if (!rc && host)
+		rc = set_option(&d.cfg.http.host, host);
+	if (!rc && port) {
+		char *end;
+		unsigned long v = strtoul(port, &end, 10);
+
+		if (*end || v > 65535)
+			rc = err_set(&err, -EINVAL, "\"%s\" is not a port", port);
+		d.cfg.http.port = (uint16_t)v;
+	}
+	if (!rc && !d.cfg.model)
+		rc = err_set(&err, -EINVAL, "no model is given: use --model FILE or model: {path: FILE}");
+	if (rc) {
+		fprintf(stderr, "hearthd: %s\n", err.text);
+		return EXIT_CONFIG;
+	}
+	if (only_check) {
+		rc = check(&err);
+		if (rc)
+			fprintf(stderr, "hearthd: %s\n", err.text);
+		config_done(&d.cfg);
+		return rc ? EXIT_MODEL : 0;
+	}
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	sfd = signalfd(-1, &set, SFD_CLOEXEC);
+	rc = service_open(&d.cfg, &d.service, &err);
+	if (rc) {
+		fprintf(stderr, "hearthd: %s\n", err.text);
+		config_done(&d.cfg);
+		return EXIT_MODEL;
+	}
+	rc = start_http(&err);
+	if (!rc && d.cfg.wyoming.on)
+		rc = wyoming_start(&d.cfg, d.service->speech, &d.wyoming, &err);
+	if (rc) {
+		fprintf(stderr, "hearthd: %s\n", err.text);
+		http_stop(d.http);
+		service_close(d.service);
+		config_done(&d.cfg);
+		return EXIT_LISTEN;
+	}
+	if (d.cfg.http.unix_path)
+		fprintf(stderr, "hearthd: serving %s on %s\n", d.service->model_id, d.cfg.http.unix_path);
+	else
+		fprintf(stderr, "hearthd: serving %s on %s://%s:%u\n", d.service->model_id, d.cfg.http.tls_cert ? "https" : "http",
+			d.cfg.http.host, http_port(d.http));
+	if (d.wyoming && d.cfg.wyoming.unix_path)
+		fprintf(stderr, "hearthd: Wyoming on unix://%s\n", d.cfg.wyoming.unix_path);
+	else if (d.wyoming)
+		fprintf(stderr, "hearthd: Wyoming on tcp://%s:%u\n", d.cfg.wyoming.host, wyoming_port(d.wyoming));
+	notify("READY=1");
+	while ((sig = serve(sfd)) == SIGHUP)
+		reload();
+	notify("STOPPING=1");
+	fprintf(stderr, "hearthd: stopping (%s)\n", sig == SIGINT ? "interrupt" : "terminate");
+	http_quiesce(d.http);
+	service_stop(d.service);
+	wyoming_stop(d.wyoming);
+	http_stop(d.http);
+	service_close(d.service);
+	free(d.tls_cert);
+	free(d.tls_key);
+	config_done(&d.cfg);
+	close(sfd);
+	return 0;
+}
