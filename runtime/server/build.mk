@@ -16,6 +16,7 @@ RT_SRCS += \
 	runtime/server/wyoming_frame.c \
 	# EOL
 PKGS += jansson libmicrohttpd
+SCRIPT_TESTS += tests/e2e/hearthd.py
 PROGS += hearthd
 hearthd_SRCS := tools/hearthd.c
 TESTS += \

@@ -1,0 +1,529 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""hearthd as its clients meet it: HTTP by hand, a stream reader as strict as
+Home Assistant's, Wyoming by its framing. Standard library only; prints TAP."""
+import base64
+import http.client
+import io
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import wave
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.path.join(ROOT, os.environ.get("BUILD", "build"))
+MODEL = os.environ.get("HEARTH_MODEL", os.path.join(ROOT, "models", "home-q8_0.gguf"))
+KEY, BOT = "0123456789abcdef-test", "fedcba9876543210-test"
+count = failed = 0
+
+
+def check(ok, name, detail=""):
+    global count, failed
+    count += 1
+    print(("ok" if ok else "not ok"), count, "-", name, flush=True)
+    if not ok:
+        failed += 1
+        print("# " + str(detail).replace("\n", "\n# ")[:1500], flush=True)
+    return ok
+
+
+class Daemon:
+    def __init__(self, extra="", args=()):
+        self.dir = tempfile.TemporaryDirectory()
+        self.log = open(os.path.join(self.dir.name, "log"), "w+")
+        conf = os.path.join(self.dir.name, "hearthd.yaml")
+        with open(conf, "w") as f:
+            f.write(f"""model: {{path: {MODEL}, id: home, context: 2048, sessions: 4, threads: 2}}
+http: {{host: 127.0.0.1, port: 0, max_body: 4M}}
+speech: {{stt: true, tts: true, cache: {self.dir.name}}}
+wyoming: {{enabled: true, host: 127.0.0.1, port: 0, zeroconf: false}}
+keys:
+  - {{name: ha, key: {KEY}, priority: voice}}
+  - {{name: bot, key: {BOT}, priority: background, max_tokens: 8, concurrent: 1}}
+{extra}""")
+        self.proc = subprocess.Popen([os.path.join(BUILD, "bin/hearthd"), "-c", conf, *args], stderr=self.log, stdin=subprocess.DEVNULL)
+        self.port = self.wyoming = None
+        deadline = time.time() + 120
+        while time.time() < deadline and self.proc.poll() is None:
+            for line in self.text().splitlines():
+                if "on http://" in line:
+                    self.port = int(line.rsplit(":", 1)[1])
+                if "on tcp://" in line:
+                    self.wyoming = int(line.rsplit(":", 1)[1])
+            if self.port and self.wyoming:
+                return
+            time.sleep(0.05)
+        raise RuntimeError("hearthd did not start:\n" + self.text())
+
+    def text(self):
+        with open(self.log.name) as f:
+            return f.read()
+
+    def stop(self):
+        self.proc.send_signal(signal.SIGTERM)
+        try:
+            return self.proc.wait(60)
+        except subprocess.TimeoutExpired:
+            self.proc.kill()
+            return "did not stop"
+
+
+def call(d, method, path, body=None, key=KEY, headers=None, raw=None):
+    c = http.client.HTTPConnection("127.0.0.1", d.port, timeout=120)
+    h = dict(headers or {})
+    if key:
+        h["Authorization"] = "Bearer " + key
+    data = raw if raw is not None else (json.dumps(body).encode() if body is not None else None)
+    if data is not None:
+        h.setdefault("Content-Type", "application/json")
+    c.request(method, path, data, h)
+    r = c.getresponse()
+    out = r.read()
+    c.close()
+    try:
+        return r.status, json.loads(out), r
+    except ValueError:
+        return r.status, out, r
+
+
+def stream(d, path, body, key=KEY):
+    """Chunks of an SSE answer; fails on anything that is not data or a comment."""
+    c = http.client.HTTPConnection("127.0.0.1", d.port, timeout=120)
+    c.request("POST", path, json.dumps(body).encode(), {"Authorization": "Bearer " + key, "Content-Type": "application/json"})
+    r = c.getresponse()
+    assert r.status == 200, (r.status, r.read())
+    assert r.getheader("Content-Type").startswith("text/event-stream")
+    chunks, done = [], False
+    for block in r.read().decode("utf-8").split("\n\n"):
+        if not block or block.startswith(":"):
+            continue
+        assert block.startswith("data: "), block
+        assert not done, "data after [DONE]"
+        if block[6:] == "[DONE]":
+            done = True
+        else:
+            chunks.append(json.loads(block[6:]))
+    c.close()
+    assert done, "no [DONE]"
+    return chunks
+
+
+def as_home_assistant(chunks):
+    """What Home Assistant's client keeps of a stream: tool_calls[0] of each
+    chunk only, nothing that stands beside finish_reason, no text after a call."""
+    text, calls, finish, role = "", [], None, None
+    for c in chunks:
+        if not c["choices"]:
+            continue
+        ch = c["choices"][0]
+        if ch["finish_reason"]:
+            assert not ch["delta"], "content beside finish_reason would be lost"
+            finish = ch["finish_reason"]
+            continue
+        assert finish is None, "a chunk after finish_reason"
+        delta = ch["delta"]
+        role = role or delta.get("role")
+        if delta.get("tool_calls"):
+            assert len(delta["tool_calls"]) == 1, "more than one call in a delta"
+            t = delta["tool_calls"][0]
+            assert t["index"] == len(calls)
+            calls.append((t["function"]["name"], json.loads(t["function"]["arguments"]), t["id"]))
+        elif delta.get("content"):
+            assert not calls, "text after a tool call would be lost"
+            text += delta["content"]
+    assert role == "assistant"
+    return text, calls, finish
+
+
+TOOLS = [
+    {"type": "function", "function": {"name": "HassTurnOn", "description": "Turns on a device", "parameters": {
+        "type": "object", "properties": {"name": {"type": "string", "maxLength": 40}, "area": {"type": "string", "maxLength": 40}}, "required": ["name"]}}},
+    {"type": "function", "function": {"name": "HassLightSet", "parameters": {
+        "type": "object", "properties": {"name": {"type": "string", "maxLength": 40}, "brightness": {"type": "integer", "minimum": 0, "maximum": 100}},
+        "required": ["name", "brightness"]}}},
+    {"type": "function", "function": {"name": "GetDateTime", "parameters": {"type": "object", "properties": {}}}},
+]
+SYSTEM = "You are a voice assistant for a home. Answer in one short sentence."
+
+
+def chat(text, **more):
+    return {"model": "home", "messages": [{"role": "system", "content": SYSTEM}, {"role": "user", "content": text}],
+            "temperature": 0, "max_tokens": 48, **more}
+
+
+def test_info(d):
+    s, j, _ = call(d, "GET", "/health", key=None)
+    check(s == 200 and j["status"] == "ok", "health is open to all and says ok", j)
+    s, j, _ = call(d, "GET", "/v1/models")
+    check(s == 200 and j["data"][0]["id"] == "home", "models lists the model", j)
+    s, j, _ = call(d, "GET", "/v1/models/home")
+    check(s == 200 and j["meta"]["n_ctx"] == 2048, "one model says its context", j)
+    s, j, _ = call(d, "POST", "/tokenize", {"content": "turn on the light", "with_pieces": True})
+    check(s == 200 and "".join(t["piece"] for t in j["tokens"]) == "turn on the light", "pieces of tokenize make the text", j)
+    ids = [t["id"] for t in j["tokens"]]
+    s, j, _ = call(d, "POST", "/detokenize", {"tokens": ids})
+    check(j == {"content": "turn on the light"}, "detokenize gives the text back", j)
+    s, j, _ = call(d, "POST", "/apply-template", chat("hi"))
+    prompt = j["prompt"]
+    check(s == 200 and prompt.startswith("<|im_start|>system\n" + SYSTEM) and "<|im_start|>user\nhi<|im_end|>" in prompt, "apply-template renders", j)
+    n = len(call(d, "POST", "/tokenize", {"content": prompt})[1]["tokens"])
+    s, j, _ = call(d, "POST", "/v1/chat/completions/input_tokens", chat("hi"))
+    check(j["input_tokens"] == n, "input_tokens counts what the template makes", (j, n))
+    s, out, _ = call(d, "GET", "/metrics")
+    lines = out.decode().splitlines()
+    names = {l.split("{")[0].split(" ")[0] for l in lines if not l.startswith("#")}
+    check({"hearth_requests_total", "hearth_ttft_seconds_bucket", "hearth_tenant_current_bytes", "hearth_kv_pages_free"} <= names, "metrics has the families", names)
+    check(all(len(l.rsplit(" ", 1)) == 2 and float(l.rsplit(" ", 1)[1]) >= 0 for l in lines if l and l[0] != "#"), "each metric line has a number")
+    s, j, _ = call(d, "GET", "/v1/memory")
+    check(s == 200 and any(t["current"] > 0 for t in j["tenants"]), "memory names tenants and what they hold", j)
+
+
+def test_chat(d):
+    s, a, _ = call(d, "POST", "/v1/chat/completions", chat("say something"))
+    ch = a["choices"][0]
+    check(s == 200 and a["object"] == "chat.completion" and ch["finish_reason"] in ("stop", "length") and ch["message"]["role"] == "assistant", "chat answers", a)
+    u = a["usage"]
+    check(u["total_tokens"] == u["prompt_tokens"] + u["completion_tokens"], "usage adds up", u)
+    s, b, _ = call(d, "POST", "/v1/chat/completions", chat("say something"))
+    cached = b["usage"]["prompt_tokens_details"]["cached_tokens"]
+    check(b["choices"][0]["message"] == ch["message"], "the same prompt gives the same answer from the cache", (a, b))
+    check(cached > 0 and b["timings"]["cache_n"] == cached, "and the cache was used", b["usage"])
+    chunks = stream(d, "/v1/chat/completions", chat("say something", stream=True, stream_options={"include_usage": True}))
+    text, calls, finish = as_home_assistant(chunks)
+    check(text == (ch["message"]["content"] or "") and finish == ch["finish_reason"], "the stream says what the whole answer says", (text, ch))
+    check(chunks[0]["choices"][0]["delta"].get("role") == "assistant", "role comes first", chunks[0])
+    check(chunks[-1]["choices"] == [] and chunks[-1]["usage"]["completion_tokens"] == u["completion_tokens"], "usage comes last, in a chunk of its own", chunks[-1])
+    s, j, _ = call(d, "POST", "/v1/chat/completions", chat("say something", max_tokens=1))
+    check(j["choices"][0]["finish_reason"] == "length" and j["usage"]["completion_tokens"] == 1, "a cut answer says length", j)
+    s, j, _ = call(d, "POST", "/v1/chat/completions", chat("say something", n=3, temperature=1.5, seed=5))
+    s, k, _ = call(d, "POST", "/v1/chat/completions", chat("say something", n=3, temperature=1.5, seed=5))
+    check([c["index"] for c in j["choices"]] == [0, 1, 2] and j["choices"] == k["choices"], "n answers, the same for the same seed", j)
+    s, j, _ = call(d, "POST", "/v1/chat/completions", chat("say something", logprobs=True, top_logprobs=3))
+    lp = j["choices"][0]["logprobs"]["content"]
+    check(s == 200 and lp and all(e["logprob"] <= 0 and len(e["top_logprobs"]) == 3 and e["top_logprobs"][0]["logprob"] >= e["logprob"] - 1e-5 for e in lp),
+          "log-probabilities with alternatives", lp[:2])
+    s, j, _ = call(d, "POST", "/v1/completions", {"prompt": "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n", "max_tokens": 8, "temperature": 0})
+    check(s == 200 and j["object"] == "text_completion" and isinstance(j["choices"][0]["text"], str), "completions answers", j)
+    # genie-claw's request: fields of its own are hints or ignored
+    s, j, _ = call(d, "POST", "/v1/chat/completions", {"model": "jetson-llm", "messages": [{"role": "user", "content": "hi"}], "think": False, "temperature": 0.7,
+                   "max_tokens": 8, "conversation_id": "c1", "nvext": {"agent_hints": {"priority": 1, "osl": 8}, "cache_control": {"type": "ephemeral", "prefix_bytes": 10}}})
+    check(s == 200, "genie-claw's request is served", j)
+
+
+def test_tools(d):
+    # Home Assistant's validation of a server
+    empty = [{"type": "function", "function": {"name": "noop", "parameters": {"type": "object", "properties": {}}}}]
+    s, j, _ = call(d, "POST", "/v1/chat/completions", {"model": "home", "messages": [{"role": "user", "content": "ping"}], "tools": empty, "max_tokens": 3, "stream": False})
+    check(s == 200, "Home Assistant's check without stream passes", j)
+    chunks = stream(d, "/v1/chat/completions", {"model": "home", "messages": [{"role": "user", "content": "ping"}], "tools": empty, "max_tokens": 3, "stream": True})
+    check(chunks[-1]["choices"][0]["finish_reason"] is not None, "and with stream")
+    ok = True
+    for temp in (0, 1, 2):
+        for seed in range(1, 5):
+            s, j, _ = call(d, "POST", "/v1/chat/completions", chat("turn on the kitchen light", tools=TOOLS, tool_choice="required", temperature=temp, seed=seed, max_tokens=200))
+            m = j["choices"][0]["message"]
+            done = j["choices"][0]["finish_reason"]
+            if done == "length":
+                continue
+            calls = m.get("tool_calls") or []
+            ok &= done == "tool_calls" and len(calls) >= 1
+            for c in calls:
+                args = json.loads(c["function"]["arguments"])
+                name = c["function"]["name"]
+                ok &= name in ("HassTurnOn", "HassLightSet", "GetDateTime")
+                if name == "HassLightSet":
+                    ok &= isinstance(args["name"], str) and 0 <= args["brightness"] <= 100 and set(args) <= {"name", "brightness"}
+                if name == "HassTurnOn":
+                    ok &= isinstance(args["name"], str) and set(args) <= {"name", "area"}
+            if not ok:
+                break
+    check(ok, "a required call parses and validates at any temperature", j)
+    s, j, _ = call(d, "POST", "/v1/chat/completions", chat("what time is it", tools=TOOLS, tool_choice={"type": "function", "function": {"name": "GetDateTime"}}))
+    c = j["choices"][0]["message"]["tool_calls"]
+    check(len(c) == 1 and c[0]["function"]["name"] == "GetDateTime" and json.loads(c[0]["function"]["arguments"]) == {}, "a named tool is the one called", j)
+    text, calls, finish = as_home_assistant(stream(d, "/v1/chat/completions", chat("turn on the lamp", tools=TOOLS, tool_choice="required", stream=True, max_tokens=200)))
+    check(finish == "length" or (calls and finish == "tool_calls"), "a streamed call survives a strict reader", (text, calls, finish))
+    s, j, _ = call(d, "POST", "/v1/chat/completions", chat("turn on the kitchen light", tools=TOOLS, tool_choice="none", temperature=1, seed=3))
+    check("tool_calls" not in j["choices"][0]["message"], "tool_choice none never calls", j)
+    msgs = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": "turn on the lamp"},
+            {"role": "assistant", "content": None, "tool_calls": [{"id": "call_1", "type": "function", "function": {"name": "HassTurnOn", "arguments": "{\"name\": \"lamp\"}"}}]},
+            {"role": "tool", "tool_call_id": "call_1", "content": "{\"success\": true}"}]
+    s, j, _ = call(d, "POST", "/v1/chat/completions", {"model": "home", "messages": msgs, "tools": TOOLS, "max_tokens": 40, "temperature": 0})
+    check(s == 200 and j["choices"][0]["finish_reason"] in ("stop", "length", "tool_calls"), "a tool result is answered", j)
+
+
+def test_format(d):
+    schema = {"type": "object", "properties": {"room": {"enum": ["kitchen", "hall"]}, "level": {"type": "integer", "minimum": 1, "maximum": 9},
+              "tags": {"type": "array", "items": {"type": "string", "maxLength": 6}, "maxItems": 2}}, "required": ["room", "level"], "additionalProperties": False}
+    good = total = 0
+    for seed in range(1, 13):
+        s, j, _ = call(d, "POST", "/v1/chat/completions", chat("describe", temperature=2, seed=seed, max_tokens=120,
+                       response_format={"type": "json_schema", "json_schema": {"name": "x", "strict": True, "schema": schema}}))
+        if s != 200 or j["choices"][0]["finish_reason"] != "stop":
+            continue
+        total += 1
+        v = json.loads(j["choices"][0]["message"]["content"])
+        good += v["room"] in ("kitchen", "hall") and 1 <= v["level"] <= 9 and set(v) <= {"room", "level", "tags"} and len(v.get("tags", [])) <= 2
+    check(total > 6 and good == total, "json_schema holds at temperature 2", (good, total, j))
+    s, j, _ = call(d, "POST", "/v1/chat/completions", chat("x", response_format={"type": "json_object"}, max_tokens=300, temperature=1, seed=2))
+    fin = j["choices"][0]["finish_reason"]
+    check(fin == "length" or isinstance(json.loads(j["choices"][0]["message"]["content"]), dict), "json_object gives an object", j)
+    s, j, _ = call(d, "POST", "/v1/chat/completions", chat("x", grammar="root ::= \"yes\" | \"no\"", temperature=1.5))
+    check(j["choices"][0]["message"]["content"] in ("yes", "no") and j["choices"][0]["finish_reason"] == "stop", "a GBNF grammar holds", j)
+
+
+def test_refusals(d):
+    long = "word " * 5000
+    table = [
+        ("unknown model", chat("x", model="gpt-99"), 404, "gpt-99"),
+        ("no messages", {"model": "home"}, 400, "messages"),
+        ("empty messages", {"messages": []}, 400, "messages"),
+        ("bad role", {"messages": [{"role": "king", "content": "x"}]}, 400, "messages[0].role"),
+        ("bad content", {"messages": [{"role": "user", "content": 5}]}, 400, "messages[0].content"),
+        ("image part", {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]}, 400, "image_url"),
+        ("negative max_tokens", chat("x", max_tokens=-1), 400, "max_tokens"),
+        ("temperature 3", chat("x", temperature=3), 400, "temperature"),
+        ("n 100", chat("x", n=100), 400, "\"n\""),
+        ("stop list too long", chat("x", stop=["a"] * 20), 400, "stop"),
+        ("logit_bias of no token", chat("x", logit_bias={"9999999": 1}), 400, "logit_bias"),
+        ("top_logprobs alone", chat("x", top_logprobs=2), 400, "logprobs"),
+        ("prompt too long", chat(long), 400, "2048"),
+        ("unsupported keyword", chat("x", response_format={"type": "json_schema", "json_schema": {"schema": {"type": "object", "patternProperties": {}}}}), 400, "patternProperties"),
+        ("unsupported keyword in a tool", chat("x", tools=[{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {"a": {"not": {}}}}}}]), 400, "not"),
+        ("unknown format", chat("x", response_format={"type": "xml"}), 400, "xml"),
+        ("bad grammar", chat("x", grammar="root ::= foo"), 400, "foo"),
+        ("tool_choice without tools", chat("x", tool_choice="required"), 400, "tool"),
+        ("tool_choice of no tool", chat("x", tools=TOOLS, tool_choice={"type": "function", "function": {"name": "Nope"}}), 400, "Nope"),
+        ("tool without name", chat("x", tools=[{"type": "function", "function": {}}]), 400, "tools[0]"),
+    ]
+    for name, body, status, word in table:
+        s, j, _ = call(d, "POST", "/v1/chat/completions", body)
+        check(s == status and word in j["error"]["message"] and j["error"]["type"], "refused: " + name, (s, j))
+    for name, raw in (("not JSON", b"{"), ("an array", b"[]"), ("invalid UTF-8", b'{"messages": [{"role": "user", "content": "\xff"}]}'),
+                      ("a key twice", b'{"model": "home", "model": "x"}'), ("empty", b"")):
+        s, j, _ = call(d, "POST", "/v1/chat/completions", raw=raw)
+        check(s == 400 and "JSON" in j["error"]["message"], "refused: body is " + name, (s, j))
+    s, j, _ = call(d, "GET", "/v1/models", key=None)
+    check(s == 401 and "key" in j["error"]["message"], "no key is 401", j)
+    s, j, _ = call(d, "GET", "/v1/models", key="wrong-key-wrong-key")
+    check(s == 401, "a wrong key is 401", j)
+    s, j, _ = call(d, "GET", "/nowhere")
+    check(s == 404, "an unknown path is 404", j)
+    s, j, r = call(d, "GET", "/v1/chat/completions")
+    check(s == 405 and "POST" in r.getheader("Allow"), "a wrong method is 405 and says which", j)
+    c = socket.create_connection(("127.0.0.1", d.port))
+    c.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + KEY.encode() + b"\r\nContent-Length: 99999999\r\n\r\n")
+    check(b" 413 " in c.recv(4096).split(b"\r\n")[0], "a body over the limit is 413 before it is sent")
+    c.close()
+    s, j, _ = call(d, "POST", "/v1/chat/completions", chat("x", max_tokens=100), key=BOT)
+    check(s == 200 and j["usage"]["completion_tokens"] <= 8, "a key's token limit holds", j)
+
+
+def test_leaving(d):
+    def counter(name):
+        for l in call(d, "GET", "/metrics")[1].decode().splitlines():
+            if l.startswith(name + " "):
+                return float(l.split()[1])
+
+    before = counter("hearth_requests_cancelled_total")
+    c = socket.create_connection(("127.0.0.1", d.port))
+    body = json.dumps(chat("tell me a long story", stream=True, max_tokens=1500, temperature=1, logit_bias={})).encode()
+    c.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + KEY.encode() +
+              b"\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+    c.recv(200)
+    c.close()
+    deadline = time.time() + 20
+    while time.time() < deadline and counter("hearth_sessions_active") != 0:
+        time.sleep(0.05)
+    check(counter("hearth_sessions_active") == 0, "a client that leaves frees its session")
+    s, j, _ = call(d, "POST", "/v1/chat/completions", chat("say something"))
+    check(s == 200, "and the next request is served", j)
+    return before
+
+
+def test_many(d):
+    want = call(d, "POST", "/v1/chat/completions", chat("say something", max_tokens=16))[1]["choices"][0]["message"]
+    bad = []
+
+    def one(i):
+        for k in range(3):
+            if (i + k) % 4 == 3:
+                c = socket.create_connection(("127.0.0.1", d.port))
+                body = json.dumps(chat("leave", stream=True, max_tokens=400)).encode()
+                c.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + KEY.encode() + b"\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+                time.sleep(0.02)
+                c.close()
+                continue
+            s, j, _ = call(d, "POST", "/v1/chat/completions", chat("say something", max_tokens=16))
+            if s != 200 or j["choices"][0]["message"] != want:
+                bad.append((s, j))
+
+    threads = [threading.Thread(target=one, args=(i,)) for i in range(8)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    check(not bad, "eight clients at once, some leaving, each get the right answer", bad[:1])
+
+
+class Wyoming:
+    def __init__(self, port):
+        self.s = socket.create_connection(("127.0.0.1", port), timeout=60)
+        self.f = self.s.makefile("rb")
+
+    def send(self, kind, data=None, payload=b"", inline=False):
+        h = {"type": kind, "version": "1.7.1"}
+        block = b""
+        if data is not None and inline:
+            h["data"] = data
+        elif data is not None:
+            block = json.dumps(data, ensure_ascii=False).encode()
+            h["data_length"] = len(block)
+        if payload:
+            h["payload_length"] = len(payload)
+        self.s.sendall(json.dumps(h).encode() + b"\n" + block + payload)
+
+    def read(self):
+        line = self.f.readline()
+        if not line:
+            return None, None, None
+        h = json.loads(line)
+        assert len(line) < 65536 and h.get("data", {}) is not None
+        data = dict(h.get("data") or {})
+        if h.get("data_length"):
+            data.update(json.loads(self.f.read(h["data_length"])))
+        return h["type"], data, self.f.read(h["payload_length"]) if h.get("payload_length") else b""
+
+    def until(self, *kinds):
+        out = []
+        while True:
+            e = self.read()
+            out.append(e)
+            if e[0] in kinds or e[0] is None:
+                return out
+
+
+def test_wyoming(d):
+    w = Wyoming(d.wyoming)
+    w.send("describe")
+    kind, info, _ = w.read()
+    check(kind == "info" and info["asr"][0]["models"] and info["tts"][0]["voices"] and all(isinstance(info[k], list) for k in ("handle", "intent", "wake", "mic", "snd")),
+          "describe is answered with lists and no null", info)
+    w.send("ping", {"text": "abc"})
+    check(w.read()[:2] == ("pong", {"text": "abc"}), "ping gives its text back")
+    w.send("something-new", {"x": 1}, b"abc")
+    w.send("synthesize", {"text": "Turn on the kitchen light.", "voice": {"name": "slt"}})
+    ev = w.until("audio-stop")
+    rate = ev[0][1]["rate"]
+    pcm = b"".join(e[2] for e in ev)
+    check([ev[0][0], ev[-1][0]] == ["audio-start", "audio-stop"] and len(pcm) > rate, "synthesize: start, chunks, stop", [e[0] for e in ev][:4])
+    # streaming, as Home Assistant does it: deltas, the whole text once more, stop
+    w.send("synthesize-start", {})
+    for piece in ("The lamp is", " on. The hall", " is dark."):
+        w.send("synthesize-chunk", {"text": piece})
+    w.send("synthesize", {"text": "The lamp is on. The hall is dark."})
+    w.send("synthesize-stop")
+    ev = w.until("synthesize-stopped")
+    kinds = [e[0] for e in ev]
+    check(kinds[0] == "audio-start" and kinds.count("audio-start") == 1 and kinds[-1] == "synthesize-stopped", "streamed synthesis: one start, then stopped", kinds[:3])
+    secs = sum(len(e[2]) for e in ev) / 2 / rate
+    check(1 < secs < 8, "and the text is spoken once", secs)
+    w.send("synthesize-start")
+    w.send("synthesize-stop")
+    check(w.until("synthesize-stopped")[-1][0] == "synthesize-stopped", "an empty stream is stopped too")
+    w.send("synthesize", {"text": "again"})
+    check(w.until("audio-stop")[-1][0] == "audio-stop", "plain synthesis works after a stream")
+    # speech to text, with the voice's own sound
+    for inline in (False, True):
+        a = Wyoming(d.wyoming)
+        a.send("transcribe", {"language": "en"}, inline=inline)
+        a.send("audio-start", {"rate": rate, "width": 2, "channels": 1, "timestamp": None}, inline=inline)
+        for i in range(0, len(pcm), 3200):
+            a.send("audio-chunk", {"rate": rate, "width": 2, "channels": 1, "timestamp": None}, pcm[i:i + 3200], inline=inline)
+        a.send("audio-stop", {"timestamp": None}, inline=inline)
+        ev = a.until("transcript", "error")
+        check(ev[-1][0] == "transcript" and isinstance(ev[-1][1]["text"], str), "audio becomes a transcript" + (" (data in the header)" if inline else ""), ev[-1])
+    a = Wyoming(d.wyoming)
+    a.send("audio-start", {"rate": 16000, "width": 2, "channels": 1})
+    a.send("audio-chunk", {"rate": 16000, "width": 2, "channels": 1}, bytes(32000))
+    a.send("audio-stop")
+    ev = a.until("transcript", "error")
+    check(ev[-1][0] == "transcript" and ev[-1][1]["text"] == "", "silence is an empty transcript", ev[-1])
+    b = Wyoming(d.wyoming)
+    b.s.sendall(b"hello\n")
+    check(b.read()[0] == "error" and b.read()[0] is None, "what is no event is answered with an error and the end")
+    w.send("ping")
+    check(w.read()[0] == "pong", "and other connections live on")
+
+
+def multipart(fields, name, data):
+    b = "----hearthtest"
+    out = io.BytesIO()
+    for k, v in fields.items():
+        out.write(f"--{b}\r\nContent-Disposition: form-data; name=\"{k}\"\r\n\r\n{v}\r\n".encode())
+    out.write(f"--{b}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\nContent-Type: audio/wav\r\n\r\n".encode() + data + f"\r\n--{b}--\r\n".encode())
+    return out.getvalue(), {"Content-Type": "multipart/form-data; boundary=" + b}
+
+
+def test_audio(d):
+    s, wav, r = call(d, "POST", "/v1/audio/speech", {"model": "tts-1", "input": "Turn on the kitchen light.", "voice": "slt", "response_format": "wav"})
+    check(s == 200 and wav[:4] == b"RIFF" and r.getheader("Content-Type") == "audio/wav" and len(wav) > 20000, "speech gives a WAV", s)
+    s, pcm, _ = call(d, "POST", "/v1/audio/speech", {"input": "Turn on the kitchen light.", "voice": "slt", "response_format": "pcm"})
+    check(s == 200 and pcm == wav[44:], "pcm is the same sound without a head", len(pcm))
+    s, fast, _ = call(d, "POST", "/v1/audio/speech", {"input": "Turn on the kitchen light.", "voice": "slt", "response_format": "pcm", "speed": 2})
+    check(s == 200 and 0.35 < len(fast) / len(pcm) < 0.75, "speed 2 is about half as long", (len(fast), len(pcm)))
+    s, flac, _ = call(d, "POST", "/v1/audio/speech", {"input": "Hello.", "voice": "slt", "response_format": "flac"})
+    check(s == 200 and flac[:4] == b"fLaC", "flac is written by the library", s)
+    s, sse, _ = call(d, "POST", "/v1/audio/speech", {"input": "Hello.", "voice": "slt", "response_format": "pcm", "stream_format": "sse"})
+    ev = [json.loads(x[6:]) for x in sse.decode().split("\n\n") if x]
+    check(ev[-1]["type"] == "speech.audio.done" and len(b"".join(base64.b64decode(e["audio"]) for e in ev[:-1])) > 8000, "speech as events", len(ev))
+    for name, body, word in (("no input", {"voice": "x"}, "input"), ("format", {"input": "x", "response_format": "midi"}, "midi"), ("speed", {"input": "x", "speed": 9}, "speed"),
+                             ("long input", {"input": "x" * 5000}, "input")):
+        s, j, _ = call(d, "POST", "/v1/audio/speech", body)
+        check(s == 400 and word in j["error"]["message"], "speech refused: " + name, j)
+    out = io.BytesIO()
+    with wave.open(out, "wb") as f:
+        f.setparams((1, 2, 16000, 0, "NONE", ""))
+        f.writeframes(bytes(16000) + pcm + bytes(32000))
+    for fmt in ("json", "text", "verbose_json", "srt", "vtt"):
+        raw, h = multipart({"model": "whisper-1", "response_format": fmt}, "a.wav", out.getvalue())
+        s, j, _ = call(d, "POST", "/v1/audio/transcriptions", raw=raw, headers=h)
+        ok = s == 200 and {"json": lambda: isinstance(j["text"], str), "text": lambda: isinstance(j, bytes), "verbose_json": lambda: abs(j["duration"] - len(out.getvalue()) / 32000) < 0.1,
+                           "srt": lambda: b"-->" in j or j == b"", "vtt": lambda: j.startswith(b"WEBVTT")}[fmt]()
+        check(ok, "transcription as " + fmt, (s, j))
+    raw, h = multipart({}, "a.wav", out.getvalue())
+    s, j, _ = call(d, "POST", "/inference", raw=raw, headers=h)
+    check(s == 200 and list(j) == ["text"], "whisper-server's /inference", j)
+    for name, data in (("text", b"this is not audio"), ("nothing", b""), ("cut off", out.getvalue()[:30])):
+        raw, h = multipart({}, "a.wav", data)
+        s, j, _ = call(d, "POST", "/v1/audio/transcriptions", raw=raw, headers=h)
+        check(s == 400 and j["error"]["message"], "transcription refused: " + name, (s, j))
+    s, j, _ = call(d, "POST", "/v1/audio/transcriptions", raw=b"x", headers={"Content-Type": "multipart/form-data"})
+    check(s == 400, "multipart without a boundary is refused", j)
+
+
+def main():
+    if not os.path.exists(MODEL):
+        print("1..1\nok 1 - hearthd # SKIP there is no model at " + os.path.relpath(MODEL, ROOT))
+        return 0
+    d = Daemon()
+    for t in (test_info, test_chat, test_tools, test_format, test_refusals, test_leaving, test_many, test_wyoming, test_audio):
+        try:
+            t(d)
+        except Exception as e:  # a broken answer is a failure of that group, not of the rest
+            import traceback
+            check(False, t.__name__, traceback.format_exc())
+        if d.proc.poll() is not None:
+            check(False, "hearthd lives on after " + t.__name__, d.text()[-1500:])
+            break
+    check(d.stop() == 0, "SIGTERM ends it cleanly", d.text()[-500:])
+    print("1..%d" % count)
+    return 1 if failed else 0
+
+
+sys.exit(main())
