@@ -13,6 +13,7 @@ NEEDED=(
 	libasound2-dev
 	libcmocka-dev
 	libjansson-dev
+	libmicrohttpd-dev
 	libnl-3-dev
 	libnl-genl-3-dev
 	libpcre2-dev
