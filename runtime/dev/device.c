@@ -211,6 +211,14 @@ static int dev_admin(struct hearth *h, struct hearth_err *err)
 	return 0;
 }
 
+/* Memory comes in blocks; an account's bytes are only a number. */
+static uint64_t round_up(const struct dev *d, enum hearth_kind kind, uint64_t size)
+{
+	uint64_t unit = kind == HEARTH_KIND_ACCOUNT ? d->page : d->block;
+
+	return (size + unit - 1) & ~(unit - 1);
+}
+
 static int dev_pool_create(struct hearth *h, const struct hearth_pool_spec *spec,
 			   struct hearth_err *err)
 {
@@ -231,7 +239,7 @@ static int dev_pool_create(struct hearth *h, const struct hearth_pool_spec *spec
 	if (spec->size > INT64_MAX)
 		return err_set(err, -EINVAL, "pool %s: no pool can have %llu bytes", spec->name,
 			       (unsigned long long)spec->size);
-	c.bytes = (spec->size + d->page - 1) & ~(d->page - 1);
+	c.bytes = round_up(d, spec->kind, spec->size);
 	ret = dev_call(d->fd, HEARTH_IOC_POOL_CREATE, &c);
 	if (ret == -EEXIST)
 		return err_set(err, ret, "there is a pool %s already, or its node serves another pool",
@@ -286,7 +294,7 @@ static int dev_pool_resize(struct hearth_pool *pool, uint64_t size, struct heart
 	if (size > INT64_MAX)
 		return err_set(err, -EINVAL, "pool %s: no pool can have %llu bytes", pool->name,
 			       (unsigned long long)size);
-	r.bytes = (size + d->page - 1) & ~(d->page - 1);
+	r.bytes = round_up(d, pool->kind, size);
 	ret = dev_call(d->fd, HEARTH_IOC_POOL_RESIZE, &r);
 	if (ret == -ENOSPC)
 		return err_set(err, ret, "pool %s cannot shrink to %s: %s of it is guaranteed",
@@ -787,6 +795,7 @@ int device_open(const struct hearth_options *o, struct hearth **ret_h, struct he
 			      strerror(-ret));
 		goto out;
 	}
+	d->block = info.out_block_size > d->page ? info.out_block_size : d->page;
 	snprintf(d->base.text, sizeof(d->base.text), "%s (module %u.%u.%u)", path,
 		 info.out_version >> 16, info.out_version >> 8 & 0xff, info.out_version & 0xff);
 	ret = pools_read(d, err);

@@ -60,7 +60,7 @@ struct dev {
 	int fd;
 	char *path;
 	bool admin;
-	uint64_t page;
+	uint64_t page, block;
 	pthread_mutex_t lock;
 	struct dev_tenant *tenants;
 	struct dev_stream *streams;

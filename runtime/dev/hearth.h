@@ -137,7 +137,7 @@ int hearth_class_parse(const char *name, enum hearth_class *ret_cls);
 struct hearth_pool_spec {
 	enum hearth_kind kind;
 	const char *name;
-	uint64_t size;            /* bytes; rounded up to a page */
+	uint64_t size;            /* bytes; rounded up to a page (device: a block, 2 MiB) */
 	/* hearth_pool_create only: device-tree node of the memory; NULL: pages of the system */
 	const char *node;
 };

@@ -475,11 +475,11 @@ static void a_pool_is_resized_as_far_as_it_is_free(void **state)
 	struct hearth_region *r;
 	struct fx *f = *state;
 
-	OK(f, hearth_region_alloc(f->a, f->kv, 2 * MIB, 0, 0, 0, &r, &f->err));
-	limit(f, f->b, f->kv, 4 * MIB, 0, HEARTH_UNLIMITED, HEARTH_UNLIMITED);
-	assert_int_equal(hearth_pool_resize(f->kv, 3 * MIB, &f->err), -ENOSPC);
+	OK(f, hearth_region_alloc(f->a, f->kv, 3 * MIB, 0, 0, 0, &r, &f->err));
+	limit(f, f->b, f->kv, 5 * MIB, 0, HEARTH_UNLIMITED, HEARTH_UNLIMITED);
+	assert_int_equal(hearth_pool_resize(f->kv, 4 * MIB, &f->err), -ENOSPC);
 	limit(f, f->b, f->kv, 0, 0, HEARTH_UNLIMITED, HEARTH_UNLIMITED);
-	assert_int_equal(hearth_pool_resize(f->kv, MIB, &f->err), -EBUSY);
+	assert_int_equal(hearth_pool_resize(f->kv, 2 * MIB, &f->err), -EBUSY);
 	hearth_region_free(r);
 	OK(f, hearth_pool_resize(f->kv, 2 * MIB, &f->err));
 	assert_int_equal(hearth_region_alloc(f->a, f->kv, 3 * MIB, 0, 0, 0, &r, &f->err), -ENOSPC);
