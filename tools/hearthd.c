@@ -24,6 +24,7 @@
 #include "server/config.h"
 #include "server/http.h"
 #include "server/info_api.h"
+#include "server/responses_api.h"
 #include "server/service.h"
 #include "server/wyoming.h"
 
@@ -57,6 +58,7 @@ static const struct http_route routes[] = {
 	{ "POST", "/inference", HTTP_MULTIPART, api_inference },
 	{ "POST", "/v1/audio/speech", 0, api_speech },
 	{ "GET", "/v1/audio/voices", 0, api_voices },
+	{ "POST", "/v1/responses", 0, api_responses },
 	{ "POST", "/tokenize", 0, api_tokenize },
 	{ "POST", "/detokenize", 0, api_detokenize },
 	{ "POST", "/apply-template", 0, api_apply_template },

@@ -8,6 +8,7 @@ RT_SRCS += \
 	runtime/server/http.c \
 	runtime/server/info_api.c \
 	runtime/server/listen.c \
+	runtime/server/responses_api.c \
 	runtime/server/run.c \
 	runtime/server/service.c \
 	runtime/server/speech.c \

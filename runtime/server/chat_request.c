@@ -592,10 +592,22 @@ static bool room(struct service *s, struct http_req *r, struct chat_request *q)
 
 bool chat_request_parse(struct service *s, struct http_req *r, bool chat, struct chat_request *q)
 {
+	json_t *body = http_json(r);
+
+	memset(q, 0, sizeof(*q));
+	return body && chat_request_from(s, r, body, chat, q);
+}
+
+bool chat_request_from(struct service *s, struct http_req *r, json_t *body, bool chat, struct chat_request *q)
+{
 	memset(q, 0, sizeof(*q));
 	q->chat = chat;
-	q->body = http_json(r);
-	if (!q->body || !check_model(s, r, q->body) || !sampling(s, r, q) || !priority(s, r, q))
+	q->body = body;
+	if (!q->body) {
+		http_error(r, 500, NULL, NULL, "out of memory");
+		return false;
+	}
+	if (!check_model(s, r, q->body) || !sampling(s, r, q) || !priority(s, r, q))
 		return false;
 	if (!(chat ? encode_chat(s, r, q, NULL) : encode_plain(s, r, q)))
 		return false;

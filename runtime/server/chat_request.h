@@ -39,7 +39,9 @@ struct chat_request {
  * chat_request_done() either way.
  */
 bool chat_request_parse(struct service *s, struct http_req *r, bool chat, struct chat_request *q);
-/* The same from a body that is already JSON (stolen), without sampling: for token counts and templates. */
+/* The same from a body made elsewhere (stolen; may be NULL: out of memory). */
+bool chat_request_from(struct service *s, struct http_req *r, json_t *body, bool chat, struct chat_request *q);
+/* Messages and tools only, without sampling: for token counts and templates. */
 bool chat_request_messages(struct service *s, struct http_req *r, struct chat_request *q, char **ret_prompt);
 void chat_request_done(struct chat_request *q);
 

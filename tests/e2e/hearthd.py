@@ -279,6 +279,25 @@ def test_format(d):
     check(j["choices"][0]["message"]["content"] in ("yes", "no") and j["choices"][0]["finish_reason"] == "stop", "a GBNF grammar holds", j)
 
 
+def test_responses(d):
+    s, j, _ = call(d, "POST", "/v1/responses", {"model": "home", "instructions": SYSTEM, "input": "say something", "temperature": 0, "max_output_tokens": 48})
+    want = call(d, "POST", "/v1/chat/completions", chat("say something"))[1]["choices"][0]["message"]["content"]
+    check(s == 200 and j["object"] == "response" and j["output"][0]["content"][0]["text"] == want, "responses says what chat says", j)
+    c = http.client.HTTPConnection("127.0.0.1", d.port, timeout=60)
+    c.request("POST", "/v1/responses", json.dumps({"instructions": SYSTEM, "input": [{"role": "user", "content": "say something"}], "temperature": 0, "max_output_tokens": 48, "stream": True}),
+              {"Authorization": "Bearer " + KEY})
+    ev = [json.loads(b.split("\ndata: ", 1)[1]) for b in c.getresponse().read().decode().split("\n\n") if b]
+    check([e["sequence_number"] for e in ev] == list(range(len(ev))) and ev[0]["type"] == "response.created", "its events are numbered", [e["type"] for e in ev])
+    check("".join(e["delta"] for e in ev if e["type"] == "response.output_text.delta") == want, "and their deltas make the text")
+    tools = [{"type": "function", **t["function"]} for t in TOOLS]
+    s, j, _ = call(d, "POST", "/v1/responses", {"input": "what time is it", "tools": tools, "tool_choice": {"type": "function", "name": "GetDateTime"}, "temperature": 0})
+    check(s == 200 and j["output"][-1]["type"] == "function_call" and j["output"][-1]["name"] == "GetDateTime", "a function call is an item", j)
+    for name, body, word in (("no input", {}, "input"), ("stored", {"input": "x", "previous_response_id": "resp_1"}, "previous_response_id"),
+                             ("web search", {"input": "x", "tools": [{"type": "web_search"}]}, "web_search")):
+        s, j, _ = call(d, "POST", "/v1/responses", body)
+        check(s == 400 and word in json.dumps(j), "responses refused: " + name, j)
+
+
 def test_refusals(d):
     long = "word " * 5000
     table = [
@@ -512,7 +531,7 @@ def main():
         print("1..1\nok 1 - hearthd # SKIP there is no model at " + os.path.relpath(MODEL, ROOT))
         return 0
     d = Daemon()
-    for t in (test_info, test_chat, test_tools, test_format, test_refusals, test_leaving, test_many, test_wyoming, test_audio):
+    for t in (test_info, test_chat, test_tools, test_format, test_responses, test_refusals, test_leaving, test_many, test_wyoming, test_audio):
         try:
             t(d)
         except Exception as e:  # a broken answer is a failure of that group, not of the rest

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: MIT
+/*
+ * /v1/responses, the part that voice clients use: text in, text and function
+ * calls out, whole or streamed. The request is put into the form of a chat
+ * completion and runs as one; nothing is stored, so `store` and
+ * `previous_response_id` are refused where they would matter.
+ */
+#include "server/responses_api.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "server/chat_api.h"
+#include "server/chat_request.h"
+
+#define LOOK_MS 50
+
+/* -- the request, as chat ------------------------------------------------------------- */
+
+static json_t *as_message(const json_t *item)
+{
+	const char *type = json_string_value(json_object_get(item, "type"));
+
+	if (!type || !strcmp(type, "message"))
+		return json_pack("{s:O,s:O}", "role", json_object_get(item, "role"), "content", json_object_get(item, "content"));
+	if (!strcmp(type, "function_call"))
+		return json_pack("{s:s,s:n,s:[{s:s,s:s,s:{s:O,s:O}}]}", "role", "assistant", "content", "tool_calls",
+				 "id", json_string_value(json_object_get(item, "call_id")) ? json_string_value(json_object_get(item, "call_id")) : "",
+				 "type", "function", "function", "name", json_object_get(item, "name"), "arguments", json_object_get(item, "arguments"));
+	if (!strcmp(type, "function_call_output"))
+		return json_pack("{s:s,s:O}", "role", "tool", "content", json_object_get(item, "output"));
+	return NULL;
+}
+
+static void copy(json_t *to, const char *as, const json_t *from, const char *key)
+{
+	json_t *v = json_object_get(from, key);
+
+	if (v && !json_is_null(v))
+		json_object_set(to, as, v);
+}
+
+/* NULL: refused, and the refusal was sent. */
+static json_t *as_chat(struct http_req *r, const json_t *b)
+{
+	static const char *const same[] = { "model", "temperature", "top_p", "stream", "parallel_tool_calls", "seed", "prompt_cache_key", "user", "nvext" };
+	const json_t *input = json_object_get(b, "input"), *tools = json_object_get(b, "tools"), *fmt = json_object_get(json_object_get(b, "text"), "format");
+	const char *word;
+	json_t *c, *msgs, *list, *v, *m;
+	size_t i;
+
+	if (json_is_string(json_object_get(b, "previous_response_id"))) {
+		http_error(r, 400, "unsupported_value", "previous_response_id", "answers are not stored here; send the conversation in \"input\"");
+		return NULL;
+	}
+	if (json_is_true(json_object_get(b, "background"))) {
+		http_error(r, 400, "unsupported_value", "background", "background answers are not served here");
+		return NULL;
+	}
+	c = json_object();
+	msgs = json_array();
+	if (json_is_string(json_object_get(b, "instructions")))
+		json_array_append_new(msgs, json_pack("{s:s,s:O}", "role", "system", "content", json_object_get(b, "instructions")));
+	if (json_is_string(input)) {
+		json_array_append_new(msgs, json_pack("{s:s,s:O}", "role", "user", "content", input));
+	} else if (json_is_array(input)) {
+		json_array_foreach((json_t *)input, i, v) {
+			m = as_message(v);
+			if (!m) {
+				word = json_string_value(json_object_get(v, "type"));
+				http_error(r, 400, "unsupported_value", "input", "input[%zu] of type \"%.40s\" is not taken: message, function_call or function_call_output", i, word ? word : "?");
+				goto fail;
+			}
+			json_array_append_new(msgs, m);
+		}
+	} else {
+		http_error(r, 400, "invalid_value", "input", "\"input\" must be a text or a list of items");
+		goto fail;
+	}
+	json_object_set_new(c, "messages", msgs);
+	msgs = NULL;
+	for (i = 0; i < sizeof(same) / sizeof(same[0]); i++)
+		copy(c, same[i], b, same[i]);
+	copy(c, "max_tokens", b, "max_output_tokens");
+	copy(c, "reasoning_effort", json_object_get(b, "reasoning"), "effort");
+	if (json_is_array(tools)) {
+		list = json_array();
+		json_object_set_new(c, "tools", list);
+		json_array_foreach((json_t *)tools, i, v) {
+			word = json_string_value(json_object_get(v, "type"));
+			if (!word || strcmp(word, "function")) {
+				http_error(r, 400, "unsupported_value", "tools", "tools[%zu] of type \"%.40s\" is not served here: only function", i, word ? word : "?");
+				goto fail;
+			}
+			m = json_object();
+			copy(m, "name", v, "name");
+			copy(m, "description", v, "description");
+			copy(m, "parameters", v, "parameters");
+			json_array_append_new(list, json_pack("{s:s,s:o}", "type", "function", "function", m));
+		}
+	}
+	copy(c, "tool_choice", b, "tool_choice");
+	word = json_string_value(json_object_get(fmt, "type"));
+	if (word && !strcmp(word, "json_schema"))
+		json_object_set_new(c, "response_format", json_pack("{s:s,s:{s:O?}}", "type", "json_schema", "json_schema", "schema", json_object_get(fmt, "schema")));
+	else if (word && strcmp(word, "text"))
+		json_object_set_new(c, "response_format", json_pack("{s:s}", "type", word));
+	return c;
+fail:
+	json_decref(msgs);
+	json_decref(c);
+	return NULL;
+}
+
+/* -- the answer -------------------------------------------------------------------------- */
+
+struct response {
+	struct service *s;
+	struct http_req *r;
+	struct chat_request q;
+	struct run *run;
+	char id[64];
+	time_t created;
+	json_t *output;            /* finished items */
+	char *text;
+	size_t n_text;
+	bool open;                 /* a message item has begun */
+	uint32_t seq;
+	/* stream */
+	char *out;
+	size_t n_out, at;
+	bool ended;
+};
+
+static bool grow(char **to, size_t *n, const char *s, size_t len)
+{
+	char *p = realloc(*to, *n + len + 1);
+
+	if (!p)
+		return false;
+	memcpy(p + *n, s, len);
+	*to = p;
+	*n += len;
+	p[*n] = 0;
+	return true;
+}
+
+static json_t *message_item(const struct response *j, const char *status)
+{
+	return json_pack("{s:s,s:s+,s:s,s:s,s:[{s:s,s:s%,s:[]}]}", "type", "message", "id", "msg_", j->id + 5, "status", status,
+			 "role", "assistant", "content", "type", "output_text", "text", j->text ? j->text : "", j->n_text, "annotations");
+}
+
+static json_t *response_json(const struct response *j, const char *status, const char *why)
+{
+	const struct gen_result *g = j->run ? run_result(j->run) : NULL;
+	json_t *o = json_pack("{s:s,s:s,s:I,s:s,s:s,s:O,s:b,s:n}", "id", j->id, "object", "response", "created_at", (json_int_t)j->created,
+			      "status", status, "model", j->s->model_id, "output", j->output, "store", 0, "error");
+
+	json_object_set_new(o, "incomplete_details", why ? json_pack("{s:s}", "reason", why) : json_null());
+	if (g && g->finish)
+		json_object_set_new(o, "usage", json_pack("{s:i,s:{s:i},s:i,s:{s:i},s:i}", "input_tokens", (int)g->n_prompt,
+							  "input_tokens_details", "cached_tokens", (int)g->n_cached, "output_tokens", (int)g->n_out,
+							  "output_tokens_details", "reasoning_tokens", 0, "total_tokens", (int)(g->n_prompt + g->n_out)));
+	return o;
+}
+
+static json_t *call_item(const struct response *j, const struct run_event *e)
+{
+	char id[96];
+
+	snprintf(id, sizeof(id), "call_%s_%zu", j->id + 5, json_array_size(j->output));
+	return json_pack("{s:s,s:s+,s:s,s:s,s:s,s:s}", "type", "function_call", "id", "fc_", id + 5, "call_id", id, "name", e->text,
+			 "arguments", e->arguments, "status", "completed");
+}
+
+/* One event of the stream; steals @o. */
+static void send_event(struct response *j, const char *type, json_t *o)
+{
+	char *t;
+
+	json_object_set_new(o, "type", json_string(type));
+	json_object_set_new(o, "sequence_number", json_integer(j->seq++));
+	t = json_dumps(o, JSON_COMPACT);
+	json_decref(o);
+	if (!t || !grow(&j->out, &j->n_out, "event: ", 7) || !grow(&j->out, &j->n_out, type, strlen(type)) ||
+	    !grow(&j->out, &j->n_out, "\ndata: ", 7) || !grow(&j->out, &j->n_out, t, strlen(t)) || !grow(&j->out, &j->n_out, "\n\n", 2))
+		j->ended = true;
+	free(t);
+}
+
+static json_t *place(const struct response *j)
+{
+	return json_pack("{s:s+,s:i,s:i}", "item_id", "msg_", j->id + 5, "output_index", (int)json_array_size(j->output), "content_index", 0);
+}
+
+static void open_message(struct response *j, bool stream)
+{
+	json_t *p;
+
+	if (j->open)
+		return;
+	j->open = true;
+	if (!stream)
+		return;
+	send_event(j, "response.output_item.added", json_pack("{s:i,s:{s:s,s:s+,s:s,s:s,s:[]}}", "output_index", (int)json_array_size(j->output),
+		   "item", "type", "message", "id", "msg_", j->id + 5, "status", "in_progress", "role", "assistant", "content"));
+	p = place(j);
+	json_object_set_new(p, "part", json_pack("{s:s,s:s,s:[]}", "type", "output_text", "text", "", "annotations"));
+	send_event(j, "response.content_part.added", p);
+}
+
+static void close_message(struct response *j, bool stream)
+{
+	json_t *p;
+
+	if (!j->open)
+		return;
+	if (stream) {
+		p = place(j);
+		json_object_set_new(p, "text", json_stringn(j->text ? j->text : "", j->n_text));
+		send_event(j, "response.output_text.done", p);
+		p = place(j);
+		json_object_set_new(p, "part", json_pack("{s:s,s:s%,s:[]}", "type", "output_text", "text", j->text ? j->text : "", j->n_text, "annotations"));
+		send_event(j, "response.content_part.done", p);
+		send_event(j, "response.output_item.done", json_pack("{s:i,s:o}", "output_index", (int)json_array_size(j->output), "item", message_item(j, "completed")));
+	}
+	json_array_append_new(j->output, message_item(j, "completed"));
+	j->open = false;
+}
+
+/* Takes one event of the run; true at the end. */
+static bool take(struct response *j, struct run_event *e, bool stream)
+{
+	const struct gen_result *g;
+	json_t *item, *p;
+	bool end = false;
+
+	switch (e->kind) {
+	case RUN_CONTENT:
+		open_message(j, stream);
+		if (!grow(&j->text, &j->n_text, e->text, e->len))
+			j->ended = true;
+		if (stream) {
+			p = place(j);
+			json_object_set_new(p, "delta", json_stringn(e->text, e->len));
+			send_event(j, "response.output_text.delta", p);
+		}
+		break;
+	case RUN_CALL:
+		close_message(j, stream);
+		item = call_item(j, e);
+		if (stream) {
+			json_t *begun = json_copy(item);
+
+			json_object_set_new(begun, "arguments", json_string(""));
+			json_object_set_new(begun, "status", json_string("in_progress"));
+			send_event(j, "response.output_item.added", json_pack("{s:i,s:o}", "output_index", (int)json_array_size(j->output), "item", begun));
+			send_event(j, "response.function_call_arguments.delta", json_pack("{s:O,s:i,s:s}", "item_id", json_object_get(item, "id"),
+				   "output_index", (int)json_array_size(j->output), "delta", e->arguments));
+			send_event(j, "response.function_call_arguments.done", json_pack("{s:O,s:i,s:s}", "item_id", json_object_get(item, "id"),
+				   "output_index", (int)json_array_size(j->output), "arguments", e->arguments));
+			send_event(j, "response.output_item.done", json_pack("{s:i,s:O}", "output_index", (int)json_array_size(j->output), "item", item));
+		}
+		json_array_append_new(j->output, item);
+		break;
+	case RUN_DONE:
+		end = true;
+		g = run_result(j->run);
+		close_message(j, stream);
+		if (!stream)
+			break;
+		if (g->finish == GEN_STOP)
+			send_event(j, "response.completed", json_pack("{s:o}", "response", response_json(j, "completed", NULL)));
+		else if (g->finish == GEN_LENGTH || g->finish == GEN_MEMORY)
+			send_event(j, "response.incomplete", json_pack("{s:o}", "response", response_json(j, "incomplete", "max_output_tokens")));
+		else
+			send_event(j, "response.failed", json_pack("{s:o}", "response", response_json(j, "failed", NULL)));
+		j->ended = true;
+		break;
+	default:
+		break;
+	}
+	run_event_free(e);
+	return end;
+}
+
+static void response_free(void *arg)
+{
+	struct response *j = arg;
+
+	run_free(j->run);
+	chat_request_done(&j->q);
+	json_decref(j->output);
+	free(j->text);
+	free(j->out);
+	free(j);
+}
+
+static long stream_next(void *arg, char *buf, size_t cap)
+{
+	struct response *j = arg;
+	size_t n;
+
+	while (j->at == j->n_out) {
+		struct run_event *e;
+
+		j->at = j->n_out = 0;
+		if (j->ended)
+			return 0;
+		e = run_next(j->run, LOOK_MS);
+		if (e)
+			take(j, e, true);
+		else if (http_gone(j->r))
+			return -1;
+	}
+	n = j->n_out - j->at < cap ? j->n_out - j->at : cap;
+	memcpy(buf, j->out + j->at, n);
+	j->at += n;
+	return (long)n;
+}
+
+static bool gone(void *r)
+{
+	return http_gone(r);
+}
+
+static void whole(struct response *j)
+{
+	const struct gen_result *g;
+	bool end = false;
+
+	while (!end) {
+		struct run_event *e = run_next(j->run, LOOK_MS);
+
+		if (e)
+			end = take(j, e, false);
+		else if (http_gone(j->r))
+			run_cancel(j->run);
+	}
+	g = run_result(j->run);
+	if (g->finish == GEN_ERROR || j->ended)
+		http_error(j->r, 500, "generation_failed", NULL, "%s", j->ended ? "out of memory for the answer" : g->err.text);
+	else if (g->finish == GEN_CANCELLED)
+		http_error(j->r, 499, "cancelled", NULL, "the answer was cancelled");
+	else
+		http_reply_json(j->r, 200, response_json(j, g->finish == GEN_STOP ? "completed" : "incomplete",
+							 g->finish == GEN_STOP ? NULL : "max_output_tokens"));
+}
+
+void api_responses(struct http_req *r, void *service)
+{
+	struct service *s = service;
+	struct response *j = calloc(1, sizeof(*j));
+	struct hearth_err err = { 0 };
+	json_t *b, *c;
+	int rc;
+
+	s->requests++;
+	if (!j) {
+		http_error(r, 500, NULL, NULL, "out of memory");
+		return;
+	}
+	j->s = s;
+	j->r = r;
+	j->created = time(NULL);
+	j->output = json_array();
+	snprintf(j->id, sizeof(j->id), "resp_%s", http_id(r) + 4);
+	b = http_json(r);
+	c = b ? as_chat(r, b) : NULL;
+	json_decref(b);
+	if (!c || !chat_request_from(s, r, c, true, &j->q)) {
+		s->refused++;
+		response_free(j);
+		return;
+	}
+	rc = run_start(&(struct run_opts){
+		.service = s, .tokens = j->q.tokens.id, .n_tokens = j->q.tokens.n, .max_tokens = j->q.max_tokens, .sample = j->q.sample,
+		.stop = j->q.stop, .n_stop = j->q.n_stop, .prio = j->q.prio, .who = http_who(r), .mode = j->q.mode, .grammar = j->q.grammar,
+		.no_calls = j->q.no_calls, .thinking = j->q.thinking, .wait_ms = (int)s->cfg->request_seconds * 1000, .gone = gone, .gone_arg = r,
+	}, &j->run, &err);
+	if (rc) {
+		api_start_failed(s, r, rc, &err);
+		response_free(j);
+		return;
+	}
+	if (!j->q.stream) {
+		whole(j);
+		response_free(j);
+		return;
+	}
+	send_event(j, "response.created", json_pack("{s:o}", "response", response_json(j, "in_progress", NULL)));
+	send_event(j, "response.in_progress", json_pack("{s:o}", "response", response_json(j, "in_progress", NULL)));
+	http_stream(r, 200, "text/event-stream", stream_next, response_free, j);
+}
