@@ -5,3 +5,7 @@ RT_SRCS += \
 	runtime/engine/plan.c \
 	runtime/engine/session.c \
 	# EOL
+BENCHES += \
+	bench_engine \
+	# EOL
+PKGS += jansson
