@@ -9,6 +9,9 @@ RT_SRCS += \
 	runtime/model/qwen2.c \
 	runtime/model/qwen3.c \
 	# EOL
+TESTS += \
+	test_kernels_cpu \
+	# EOL
 
 # One file per instruction set; which one runs is decided by cpuid at run time.
 # Products and sums may fuse; nothing else about floats is relaxed.
