@@ -3,3 +3,6 @@ RT_SRCS += \
 	runtime/cache/kv.c \
 	runtime/cache/prefix.c \
 	# EOL
+TESTS += \
+	test_kv \
+	# EOL

@@ -11,6 +11,7 @@ RT_SRCS += \
 	# EOL
 TESTS += \
 	test_kernels_cpu \
+	test_model \
 	# EOL
 
 # One file per instruction set; which one runs is decided by cpuid at run time.

@@ -6,3 +6,6 @@ RT_SRCS += \
 
 # No fused products: a seed gives the same text on every machine.
 CFLAGS_runtime/sample/sampler.c := -O3 -ffp-contract=off
+TESTS += \
+	test_sampler \
+	# EOL

@@ -380,7 +380,7 @@ static int32_t choose(struct sampler *s, const float *logits, float max)
 	kept = n;
 	if (p->top_k && p->top_k < n) {
 		/* top-k, then top-p within it */
-		kept = best_last(c, n, p->top_k, 2, max, 1);
+		kept = best_last(c, n, p->top_k, HUGE_VAL, max, 1);
 		c += n - kept;
 	}
 	if (p->top_p < 1) {
