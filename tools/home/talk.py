@@ -97,10 +97,10 @@ class Talk:
             self.here = None
         self.full = variety and r.random() < 0.06
         self.tools = prompt.tools(self.home, self.full)
-        if variety and r.random() < 0.5:                        # not everybody offers everything
+        if variety and r.random() < 0.6:                        # not everybody offers everything
             drop = set()
             for grp in (("Timer",), ("Broadcast",), ("List",), ("Media", "Volume"), ("Vacuum", "Mower"), ("DateTime",), ("Climate",), ("Fan",)):
-                if r.random() < 0.3:
+                if r.random() < 0.35:
                     drop.update(t["function"]["name"] for t in self.tools if any(x in t["function"]["name"] for x in grp))
             self.tools = [t for t in self.tools if t["function"]["name"] not in drop]
             if r.random() < 0.3:
@@ -124,7 +124,7 @@ class Talk:
 
     def article(self, n):
         x = self.rng.random()
-        if norm(n).startswith(("the ", "my ")):
+        if norm(n).startswith(("the ", "my ", "our ")):
             return n
         return "the " + n if x < 0.62 else "my " + n if x < 0.7 else "our " + n if x < 0.73 else "this " + n if x < 0.735 else n
 

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""From seeds to training batches: conversations, tokens, packed rows.
+
+A batch is one flat run of tokens that holds whole conversations back to back;
+`ends` says where each one stops, so that attention stays inside. The weight
+array is 1 where the model speaks. Batch b of seed s is always the same.
+"""
+import random
+
+import asks
+import prompt
+from talk import Talk
+
+CTX = 4096
+
+
+def conversation(seed, **kw):
+    rng = random.Random(seed)
+    k = Talk(rng, **kw)
+    asks.converse(k, rng.choice((3, 5, 6, 7, 8, 9, 10, 11, 12)))
+    return k
+
+
+def tokens(tok, k):
+    """(ids, weights): every answer is trained; the empty think block comes and goes in earlier turns."""
+    rng = k.rng
+    mode = rng.random()
+    think = (lambda last: True) if mode < 0.4 else (lambda last: last) if mode < 0.75 else (lambda last: last or rng.random() < 0.5)
+    ids, w = [], []
+    for text, mine in prompt.segments(k.messages, k.tools, think):
+        t = tok.encode(text)
+        ids += t
+        w += [1 if mine else 0] * len(t)
+    return ids, w
+
+
+def batch(tok, seed, b, size, max_docs):
+    """(ids[size], weights[size], ends[n]) as lists; the tail is padding that nobody looks at."""
+    ids, w, ends = [], [], []
+    i = misses = 0
+    while misses < 4 and len(ends) < max_docs - 1:
+        k = conversation("%s/%d/%d" % (seed, b, i))
+        i += 1
+        t, x = tokens(tok, k)
+        if len(t) > CTX or len(ids) + len(t) > size:
+            misses += 1
+            continue
+        ids += t
+        w += x
+        ends.append(len(ids))
+    pad = size - len(ids)
+    return ids + [0] * pad, w + [0] * pad, ends
+
+
+def text_of(k):
+    return "".join(t for t, _ in prompt.segments(k.messages, k.tools))
+
+
+def vocabulary_texts(seed, n):
+    for i in range(n):
+        yield text_of(conversation("vocab %s/%d" % (seed, i)))

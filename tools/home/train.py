@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Trains the home model on one GPU and writes its GGUF files.
+
+usage: train.py --out DIR [--minutes M] [--seed S] [shape and recipe options]
+
+Conversations are made while training, by worker processes, and are never seen
+twice. The same options and the same number of steps give the same batches.
+"""
+import argparse
+import json
+import math
+import multiprocessing as mp
+import os
+import sys
+import time
+
+import array
+
+import bpe
+import cases
+import corpus
+
+
+def worker(w, n, seed, size, docs, tok_path, q, last):
+    tok = bpe.Tokenizer.load(tok_path)
+    b = w
+    while b < last:
+        ids, wt, ends = corpus.batch(tok, seed, b, size, docs)
+        q.put((b, array.array("H", ids).tobytes(), bytes(wt), ends))
+        b += n
+    q.close()
+
+
+def vocab_part(a):
+    return list(map(corpus.text_of, (corpus.conversation("vocab %s/%d" % (a[0], i)) for i in range(a[1], a[2]))))
+
+
+def make_tokenizer(path, seed, n_vocab, procs, n=6000):
+    step = (n + procs - 1) // procs
+    with mp.get_context("fork").Pool(procs) as pool:
+        texts = [t for part in pool.map(vocab_part, [(seed, i, min(n, i + step)) for i in range(0, n, step)]) for t in part]
+    bpe.Tokenizer(*bpe.train(texts, n_vocab)).save(path)
+
+
+class Muon:
+    """Momentum, then the nearest orthogonal matrix (five Newton-Schulz steps), for the matrices; same shapes go together."""
+
+    def __init__(self, torch, params, lr, momentum=0.95, decay=0.0):
+        self.torch, self.lr, self.mom, self.decay = torch, lr, momentum, decay
+        groups = {}
+        for p in params:
+            groups.setdefault(tuple(p.shape), []).append(p)
+        self.groups = [(ps, torch.zeros(len(ps), *ps[0].shape, device=ps[0].device)) for ps in groups.values()]
+
+    def step(self, scale):
+        torch = self.torch
+        for ps, buf in self.groups:
+            g = torch.stack([p.grad for p in ps]).float()
+            buf.lerp_(g, 1 - self.mom)
+            g = g.lerp_(buf, self.mom).bfloat16()
+            flip = g.shape[1] > g.shape[2]
+            x = g.mT if flip else g
+            x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)
+            for _ in range(5):
+                a = x @ x.mT
+                x = 3.4445 * x + (-4.7750 * a + 2.0315 * a @ a) @ x
+            x = x.mT if flip else x
+            k = self.lr * scale * max(1.0, ps[0].shape[0] / ps[0].shape[1]) ** 0.5
+            for p, u in zip(ps, x):
+                if self.decay:
+                    p.data.mul_(1 - self.lr * scale * self.decay)
+                p.data.add_(u.float(), alpha=-k)
+
+
+def schedule(done, warm=0.01, flat=0.45):
+    """done: 0..1. Warm up, stay, then fall to zero in a straight line."""
+    if done < warm:
+        return done / warm
+    return 1.0 if done < flat else max(0.0, (1 - done) / (1 - flat))
+
+
+def pack(torch, seqs, dev, tok_pad=0):
+    """Sequences of ids as one flat run: ids, positions, ends, longest."""
+    ids = torch.tensor([i for s in seqs for i in s], dtype=torch.long)
+    pos = torch.cat([torch.arange(len(s)) for s in seqs])
+    ends = torch.tensor([0] + list(__import__("itertools").accumulate(len(s) for s in seqs)), dtype=torch.int32)
+    return ids.to(dev), pos.to(dev), ends.to(dev), max(len(s) for s in seqs)
+
+
+def generate(torch, model, tok, prompts, dev, limit=96, group=48):
+    """Greedy answers; no cache, everything is read again for each token: simple, and fast enough on a GPU."""
+    out = [[] for _ in prompts]
+    order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
+    for g in range(0, len(order), group):
+        live = order[g:g + group]
+        for _ in range(limit):
+            seqs = [prompts[i] + out[i] for i in live]
+            ids, pos, ends, longest = pack(torch, seqs, dev)
+            with torch.no_grad(), torch.autocast("cuda", torch.bfloat16, enabled=dev != "cpu"):
+                h = model.hidden(ids, pos, ends, longest)[ends[1:].long() - 1]
+                nxt = model.logits(h).float().argmax(-1).tolist()
+            still = []
+            for i, t in zip(live, nxt):
+                if t != tok.im_end:
+                    out[i].append(t)
+                    still.append(i)
+            live = still
+            if not live:
+                break
+    return [tok.decode(o) for o in out]
+
+
+def evaluate(torch, model, tok, sets, dev, log):
+    table = {}
+    model.eval()
+    for name, cs in sets.items():
+        t0 = time.time()
+        ps = [tok.encode(c.prompt()) for c in cs]
+        got = generate(torch, model, tok, ps, dev)
+        by = {}
+        wrong = []
+        for c, g in zip(cs, got):
+            ok = cases.right(c.expect, g)
+            for key in (c.intent, "all", *(["no"] if "no" in c.expect else []), *(["ask"] if "ask" in c.expect else []), *(["calls"] if "calls" in c.expect else [])):
+                a = by.setdefault(key, [0, 0])
+                a[0] += ok
+                a[1] += 1
+            inv = by.setdefault("invented", [0, 0])
+            inv[0] += cases.invented(c, g)
+            inv[1] += 1
+            if not ok:
+                wrong.append({"id": c.id, "intent": c.intent, "user": c.messages[-1][1], "expect": cases.expect_json(c.expect), "got": g})
+        table[name] = by
+        with open(os.path.join(log, "wrong-%s.jsonl" % name), "w") as f:
+            for w in wrong:
+                f.write(json.dumps(w, ensure_ascii=False) + "\n")
+        pc = lambda k: "%.1f" % (100 * by[k][0] / by[k][1]) if k in by else "-"
+        print("eval %-16s n %4d all %s calls %s ask %s no %s invented %s  (%.0f s)" % (name, len(cs), pc("all"), pc("calls"), pc("ask"), pc("no"), pc("invented"), time.time() - t0), flush=True)
+    with open(os.path.join(log, "eval.json"), "w") as f:
+        json.dump(table, f, indent=1)
+    model.train()
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    A = ap.add_argument
+    A("--out", required=True)
+    A("--minutes", type=float, default=6.0, help="time for the steps alone; only used when --steps is 0")
+    A("--steps", type=int, default=0)
+    A("--seed", type=int, default=1)
+    A("--vocab", type=int, default=4096)
+    A("--d", type=int, default=512)
+    A("--layers", type=int, default=8)
+    A("--ff", type=int, default=1024)
+    A("--heads", type=int, default=8)
+    A("--kv", type=int, default=2)
+    A("--tokens", type=int, default=65536, help="tokens in a batch")
+    A("--lr", type=float, default=0.02, help="for the matrices (Muon)")
+    A("--lr-embd", type=float, default=0.004, help="for embeddings and norms (Adam)")
+    A("--decay", type=float, default=0.02)
+    A("--ema", type=float, default=0.0)
+    A("--workers", type=int, default=14)
+    A("--eval", type=int, default=300, help="cases of each generated set")
+    A("--name", default="home")
+    A("--tokenizer", help="use this one instead of training one")
+    A("--no-compile", action="store_true")
+    a = ap.parse_args()
+    os.makedirs(a.out, exist_ok=True)
+    t_start = time.time()
+    tok_path = a.tokenizer or os.path.join(a.out, "tokenizer.json")
+    if not a.tokenizer:
+        make_tokenizer(tok_path, a.seed, a.vocab, a.workers)
+    tok = bpe.Tokenizer.load(tok_path)
+    print("tokenizer: %d tokens, %.1f s" % (len(tok.tokens), time.time() - t_start), flush=True)
+    docs = 256
+    qs, ws = [], []
+    last = a.steps or 1 << 40
+    for w in range(a.workers):
+        q = mp.get_context("fork").Queue(6)
+        p = mp.get_context("fork").Process(target=worker, args=(w, a.workers, a.seed, a.tokens, docs, tok_path, q, last), daemon=True)
+        p.start()
+        qs.append(q)
+        ws.append(p)
+
+    import torch
+
+    import gguf_out
+    import model as M
+    torch.manual_seed(a.seed)
+    torch.backends.cuda.matmul.allow_tf32 = True
+    torch.set_float32_matmul_precision("high")
+    dev = "cuda"
+    s = M.Shape(vocab=len(tok.tokens), d=a.d, layers=a.layers, ff=a.ff, heads=a.heads, kv=a.kv, ctx=corpus.CTX)
+    net = M.Qwen3(s).to(dev)
+    print("shape: %s, %.2f M parameters" % (s, s.params() / 1e6), flush=True)
+    mats = [p for n, p in net.named_parameters() if p.dim() == 2 and "embd" not in n]
+    rest = [p for n, p in net.named_parameters() if not (p.dim() == 2 and "embd" not in n)]
+    muon = Muon(torch, mats, a.lr, decay=a.decay)
+    adam = torch.optim.AdamW(rest, lr=a.lr_embd, betas=(0.9, 0.98), weight_decay=0.0, fused=True)
+    hidden = net.hidden if a.no_compile else torch.compile(net.hidden, dynamic=False)
+
+    def fetch(b):
+        got = qs[b % a.workers].get()
+        assert got[0] == b
+        ids = torch.frombuffer(bytearray(got[1]), dtype=torch.uint16).long()
+        wt = torch.frombuffer(bytearray(got[2]), dtype=torch.uint8)
+        e = got[3]
+        ends = torch.full((docs + 1,), a.tokens, dtype=torch.int32)
+        ends[0] = 0
+        ends[1:len(e) + 1] = torch.tensor(e, dtype=torch.int32)
+        pos = torch.empty(a.tokens, dtype=torch.long)
+        prev = 0
+        for x in [*e, a.tokens]:
+            pos[prev:x] = torch.arange(x - prev).clamp_(max=corpus.CTX - 1)
+            prev = x
+        at = torch.nonzero(wt[1:]).flatten()     # the positions that predict a trained token
+        pin = lambda x: x.pin_memory().to(dev, non_blocking=True)
+        return pin(ids), pin(pos), pin(ends), pin(at), pin(ids[at + 1])
+
+    t0 = None
+    step = seen = 0
+    nxt = fetch(0)
+    loss_sum = torch.zeros((), device=dev)
+    while True:
+        if step == 3:                            # what compiles, compiles before the clock starts
+            torch.cuda.synchronize()
+            t0 = time.time()
+            if not a.steps:
+                print("first steps done after %.1f s" % (t0 - t_start), flush=True)
+        if a.steps:
+            done = step / a.steps
+        else:
+            done = (time.time() - t0) / (a.minutes * 60) if t0 else 0.0
+        if done >= 1:
+            break
+        k = schedule(done)
+        ids, pos, ends, at, goal = nxt
+        with torch.autocast("cuda", torch.bfloat16):
+            h = hidden(ids, pos, ends, corpus.CTX)
+            loss = torch.nn.functional.cross_entropy(net.logits(h[at]).float(), goal)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(rest, 1.0)
+        for g in adam.param_groups:
+            g["lr"] = a.lr_embd * k
+        adam.step()
+        muon.step(k)
+        net.zero_grad(set_to_none=True)
+        loss_sum += loss.detach()
+        step += 1
+        seen += a.tokens
+        if not a.steps or step < a.steps:
+            nxt = fetch(step)
+        if step % 200 == 0:
+            now = time.time()
+            print("step %5d  %.2f  loss %.4f  %.2f M tokens/s  %.0f M tokens" % (step, done, loss_sum.item() / 200, (step - 3) * a.tokens / (now - (t0 or now - 1)) / 1e6, seen / 1e6), flush=True)
+            loss_sum.zero_()
+    print("steps %d, %.0f M tokens, %.1f s since start" % (step, seen / 1e6, time.time() - t_start), flush=True)
+    for p in ws:
+        p.terminate()
+    state = {n: p.detach().float().cpu().numpy() for n, p in net.named_parameters()}
+    files = gguf_out.write_all(a.out, a.name, s, tok, state)
+    print("wrote", " ".join("%s %d" % (os.path.basename(f), os.path.getsize(f)) for f in files), "%.1f s" % (time.time() - t_start), flush=True)
+    if a.eval:
+        sets = {"hand": cases.hand()}
+        for kind in ("homes", "templates"):
+            for noisy in (False, True):
+                sets[kind + ("-noisy" if noisy else "")] = cases.generated(kind, a.eval, noisy)
+        evaluate(torch, net, tok, sets, dev, a.out)
+    print("done, %.1f s" % (time.time() - t_start), flush=True)
+    sys.stdout.flush()
+    os._exit(0)                                  # worker queues may still hold batches
+
+
+if __name__ == "__main__":
+    main()
