@@ -474,7 +474,7 @@ def which_dup(k):
     if tool not in k.has:
         raise Skip
     ln, s = k.line(key, lambda z: "{t_bare}" not in z.text, {"t": k.article(k.spoken_name(cands[0].name)), **fill})
-    k.answer("which", k.finish(k.wrap(ln, s)), "Which one, %s?" % or_list(["the one in " + the(e.area) for e in cands]), {"ask": [e.area for e in cands]})
+    k.answer("which", k.finish(k.wrap(ln, s)), "In which room, %s?" % or_list([the(e.area) for e in cands]), {"ask": [e.area for e in cands]})
     if r.random() < 0.75:
         after_ask(k, cands, tool, params, rooms=True)
 
@@ -928,9 +928,9 @@ def follow_question(k, t):
 # -- a whole conversation -----------------------------------------------------
 
 PLAN = [  # (weight, exchange)
-    (15, acts.onoff), (5, acts.covers), (3, acts.locks), (2.5, acts.scenes), (2.5, acts.everything), (10, acts.lights), (5, acts.lights_rel), (3.5, acts.position), (3.5, acts.fans), (6, acts.temps),
-    (3.5, acts.media), (3.5, acts.volume), (3, acts.play), (3.5, acts.vacuum), (1.5, acts.mower), (4, acts.lists), (4.5, acts.timer), (3, acts.timer_more), (1.5, acts.broadcast), (6, acts.multi),
-    (7, q_state), (2, q_which), (1.2, q_area), (0.8, q_locks), (0.8, q_windows), (2, q_temp), (1.5, q_list), (1, q_playing), (2.5, q_time), (5, which_one), (8, no_device), (3.5, cannot), (4, chat),
+    (15, acts.onoff), (5, acts.covers), (3, acts.locks), (2.5, acts.scenes), (2.5, acts.everything), (9, acts.lights), (5, acts.lights_rel), (3.5, acts.position), (3.5, acts.fans), (6, acts.temps),
+    (7, acts.media), (5, acts.volume), (4, acts.play), (6, acts.vacuum), (4, acts.mower), (6, acts.lists), (6, acts.timer), (5, acts.timer_more), (2, acts.broadcast), (6, acts.multi),
+    (7, q_state), (2, q_which), (1.2, q_area), (0.8, q_locks), (0.8, q_windows), (2, q_temp), (1.5, q_list), (1, q_playing), (2.5, q_time), (18, which_one), (11, no_device), (3.5, cannot), (4, chat),
 ]
 FNS = [f for _, f in PLAN]
 WEIGHTS = [w for w, _ in PLAN]
@@ -962,7 +962,7 @@ def converse(k, n, plan=None):
         tries += 1
         if tries % 8 == 1:
             k.between()
-        fn = follow if k.last and k.rng.random() < 0.42 else k.rng.choices(fns, weights)[0]
+        fn = follow if k.last and k.rng.random() < 0.36 else k.rng.choices(fns, weights)[0]
         if attempt(k, fn):
             done += 1
             k.between()

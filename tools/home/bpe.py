@@ -15,6 +15,7 @@ SPLIT = re.compile(r"'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD]|(?:[^
 CONTROL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 USER = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>"]
 SPECIAL = CONTROL + USER
+_TOOL_LINE = re.compile(r'(\{"type": "function".*\}\n)')     # ends in a newline, which no token crosses
 _SPECIAL_RE = re.compile("(" + "|".join(re.escape(s) for s in SPECIAL) + ")")
 
 
@@ -97,6 +98,7 @@ class Tokenizer:
         self.ids = {t: i for i, t in enumerate(tokens)}
         self.rank = {m: i for i, m in enumerate(self.merges)}
         self.cache = {s: [self.ids[s]] for s in SPECIAL}
+        self.lines = {}
         self.back = {c: b for b, c in BYTES.items()}
         self.im_end = self.ids["<|im_end|>"]
 
@@ -121,8 +123,15 @@ class Tokenizer:
             if part in SPECIAL:
                 out.append(self.ids[part])
             elif part:
-                for w in SPLIT.findall(part):
-                    out += self.word(w)
+                for line in _TOOL_LINE.split(part):     # tools are the same again and again
+                    if line.startswith('{"type": "function"'):
+                        got = self.lines.get(line)
+                        if got is None:
+                            got = self.lines[line] = [i for w in SPLIT.findall(line) for i in self.word(w)]
+                        out += got
+                    else:
+                        for w in SPLIT.findall(line):
+                            out += self.word(w)
         return out
 
     def decode(self, ids):

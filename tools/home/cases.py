@@ -207,6 +207,28 @@ def invented(case, text):
     return False
 
 
+def score(cs, got):
+    """({intent or group: [right, all]}, [what was wrong])"""
+    by, wrong = {}, []
+    for c, g in zip(cs, got):
+        ok = right(c.expect, g)
+        for key in (c.intent, "all", *(x for x in ("calls", "ask", "no", "say", "chat") if x in c.expect)):
+            a = by.setdefault(key if key == c.intent or key == "all" else "=" + key, [0, 0])
+            a[0] += ok
+            a[1] += 1
+        inv = by.setdefault("invented", [0, 0])
+        inv[0] += invented(c, g)
+        inv[1] += 1
+        if not ok:
+            wrong.append({"id": c.id, "intent": c.intent, "user": c.messages[-1][1], "expect": expect_json(c.expect), "got": g})
+    return by, wrong
+
+
+def line(name, by):
+    pc = lambda k: "%.1f" % (100 * by[k][0] / by[k][1]) if k in by else "-"
+    return "eval %-16s n %4d all %s calls %s ask %s no %s say %s invented %s" % (name, by["all"][1], pc("all"), pc("=calls"), pc("=ask"), pc("=no"), pc("=say"), pc("invented"))
+
+
 def write(path, cases):
     """One file of cases for `hearth eval-home`; conversations are shared by their turns."""
     with open(path, "w", encoding="utf-8") as f:

@@ -2,8 +2,9 @@
 """From seeds to training batches: conversations, tokens, packed rows.
 
 A batch is one flat run of tokens that holds whole conversations back to back;
-`ends` says where each one stops, so that attention stays inside. The weight
-array is 1 where the model speaks. Batch b of seed s is always the same.
+`ends` says where each one stops, so that attention stays inside. The kind of a
+token is 2 where the model speaks, 1 in what is told, said or returned after the
+first message, and 0 in the first message. Batch b of seed s is always the same.
 """
 import random
 
@@ -22,20 +23,20 @@ def conversation(seed, **kw):
 
 
 def tokens(tok, k):
-    """(ids, weights): every answer is trained; the empty think block comes and goes in earlier turns."""
+    """(ids, kinds): every answer is trained; the empty think block comes and goes in earlier turns."""
     rng = k.rng
     mode = rng.random()
     think = (lambda last: True) if mode < 0.4 else (lambda last: last) if mode < 0.75 else (lambda last: last or rng.random() < 0.5)
     ids, w = [], []
-    for text, mine in prompt.segments(k.messages, k.tools, think):
+    for n, (text, mine) in enumerate(prompt.segments(k.messages, k.tools, think)):
         t = tok.encode(text)
         ids += t
-        w += [1 if mine else 0] * len(t)
+        w += [2 if mine else 1 if n else 0] * len(t)
     return ids, w
 
 
 def batch(tok, seed, b, size, max_docs):
-    """(ids[size], weights[size], ends[n]) as lists; the tail is padding that nobody looks at."""
+    """(ids[size], kinds[size], ends[n]) as lists; the tail is padding that nobody looks at."""
     ids, w, ends = [], [], []
     i = misses = 0
     while misses < 4 and len(ends) < max_docs - 1:

@@ -80,7 +80,7 @@ class Maker:
 
     def aliases(self, nouns, area):
         r = self.rng
-        if r.random() > 0.25:
+        if r.random() > 0.35:
             return []
         out = []
         for _ in range(r.choice((1, 1, 1, 2))):
@@ -239,7 +239,7 @@ def make_home(rng, held=False, size=None):
             add("lock", spot(), W.NOUNS["lock"], lone=0.5)
     if some(0.4):
         add("vacuum", spot(), W.NOUNS["vacuum"] + W.WHIMSY[:8], lone=0.3)
-    if some(0.2):
+    if some(0.3):
         add("lawn_mower", spot(), W.NOUNS["lawn_mower"], lone=0.3)
     if some(0.6):
         for _ in range(r.choice((1, 1, 2))):

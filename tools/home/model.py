@@ -61,6 +61,22 @@ def rope(x, cos, sin):
     return torch.cat((a * cos - b * sin, b * cos + a * sin), -1).to(x.dtype)
 
 
+class Embed(torch.autograd.Function):
+    """A table lookup whose gradient is one matrix product: scattering would queue on the frequent tokens."""
+
+    @staticmethod
+    def forward(ctx, ids, table):
+        ctx.save_for_backward(ids)
+        ctx.rows = table.shape[0]
+        return F.embedding(ids, table).bfloat16() if table.is_cuda else F.embedding(ids, table)
+
+    @staticmethod
+    def backward(ctx, g):
+        ids, = ctx.saved_tensors
+        one = torch.zeros(ids.shape[0], ctx.rows, dtype=g.dtype, device=g.device).scatter_(1, ids[:, None], 1)
+        return None, (one.t() @ g).float()
+
+
 class Block(nn.Module):
     def __init__(self, s):
         super().__init__()
@@ -104,7 +120,9 @@ class Qwen3(nn.Module):
 
     def hidden(self, ids, pos, ends, longest):
         """[T] -> [T, d], normed: what the output head reads."""
-        x = self.token_embd(ids)
+        return self.body(Embed.apply(ids, self.token_embd.weight), pos, ends, longest)
+
+    def body(self, x, pos, ends, longest):
         cos, sin = self.cos[pos][:, None], self.sin[pos][:, None]
         for b in self.blk:
             x = b(x, cos, sin, ends, longest)

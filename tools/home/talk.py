@@ -97,10 +97,10 @@ class Talk:
             self.here = None
         self.full = variety and r.random() < 0.06
         self.tools = prompt.tools(self.home, self.full)
-        if variety and r.random() < 0.6:                        # not everybody offers everything
+        if variety and r.random() < 0.75:                        # not everybody offers everything
             drop = set()
             for grp in (("Timer",), ("Broadcast",), ("List",), ("Media", "Volume"), ("Vacuum", "Mower"), ("DateTime",), ("Climate",), ("Fan",)):
-                if r.random() < 0.35:
+                if r.random() < 0.5:
                     drop.update(t["function"]["name"] for t in self.tools if any(x in t["function"]["name"] for x in grp))
             self.tools = [t for t in self.tools if t["function"]["name"] not in drop]
             if r.random() < 0.3:

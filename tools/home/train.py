@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: MIT
 """Trains the home model on one GPU and writes its GGUF files.
 
-usage: train.py --out DIR [--minutes M] [--seed S] [shape and recipe options]
+usage: train.py --out DIR [--minutes M | --steps N] [--seed S] [shape and recipe options]
+       torchrun --nproc-per-node N train.py ... --parts P     on several GPUs
 
 Conversations are made while training, by worker processes, and are never seen
-twice. The same options and the same number of steps give the same batches.
+twice. The same options and the same number of steps give the same batches in
+the same steps, on any number of GPUs that divides --parts.
 """
 import argparse
+import gc
 import json
-import math
 import multiprocessing as mp
 import os
 import sys
@@ -22,14 +24,22 @@ import cases
 import corpus
 
 
-def worker(w, n, seed, size, docs, tok_path, q, last):
+def batch_number(j, rank, world, parts):
+    """The j-th batch of a rank: every step takes @parts batches, dealt out to the ranks in turn."""
+    per = parts // world
+    return j // per * parts + j % per * world + rank
+
+
+def worker(w, n, seed, size, docs, tok_path, q, rank, world, parts):
     tok = bpe.Tokenizer.load(tok_path)
-    b = w
-    while b < last:
-        ids, wt, ends = corpus.batch(tok, seed, b, size, docs)
-        q.put((b, array.array("H", ids).tobytes(), bytes(wt), ends))
-        b += n
-    q.close()
+    gc.freeze()
+    gc.set_threshold(200000, 20, 20)
+    j = w
+    while True:
+        b = batch_number(j, rank, world, parts)
+        ids, kinds, ends = corpus.batch(tok, seed, b, size, docs)
+        q.put((b, array.array("H", ids).tobytes(), bytes(kinds), ends))
+        j += n
 
 
 def vocab_part(a):
@@ -111,33 +121,20 @@ def generate(torch, model, tok, prompts, dev, limit=96, group=48):
     return [tok.decode(o) for o in out]
 
 
-def evaluate(torch, model, tok, sets, dev, log):
+def evaluate(torch, model, tok, sets, dev, log, rank):
     table = {}
     model.eval()
     for name, cs in sets.items():
         t0 = time.time()
         ps = [tok.encode(c.prompt()) for c in cs]
         got = generate(torch, model, tok, ps, dev)
-        by = {}
-        wrong = []
-        for c, g in zip(cs, got):
-            ok = cases.right(c.expect, g)
-            for key in (c.intent, "all", *(["no"] if "no" in c.expect else []), *(["ask"] if "ask" in c.expect else []), *(["calls"] if "calls" in c.expect else [])):
-                a = by.setdefault(key, [0, 0])
-                a[0] += ok
-                a[1] += 1
-            inv = by.setdefault("invented", [0, 0])
-            inv[0] += cases.invented(c, g)
-            inv[1] += 1
-            if not ok:
-                wrong.append({"id": c.id, "intent": c.intent, "user": c.messages[-1][1], "expect": cases.expect_json(c.expect), "got": g})
+        by, wrong = cases.score(cs, got)
         table[name] = by
         with open(os.path.join(log, "wrong-%s.jsonl" % name), "w") as f:
             for w in wrong:
                 f.write(json.dumps(w, ensure_ascii=False) + "\n")
-        pc = lambda k: "%.1f" % (100 * by[k][0] / by[k][1]) if k in by else "-"
-        print("eval %-16s n %4d all %s calls %s ask %s no %s invented %s  (%.0f s)" % (name, len(cs), pc("all"), pc("calls"), pc("ask"), pc("no"), pc("invented"), time.time() - t0), flush=True)
-    with open(os.path.join(log, "eval.json"), "w") as f:
+        print(cases.line(name, by) + "  (%.0f s)" % (time.time() - t0), flush=True)
+    with open(os.path.join(log, "eval-%d.json" % rank), "w") as f:
         json.dump(table, f, indent=1)
     model.train()
 
@@ -159,26 +156,28 @@ def main():
     A("--lr", type=float, default=0.02, help="for the matrices (Muon)")
     A("--lr-embd", type=float, default=0.004, help="for embeddings and norms (Adam)")
     A("--decay", type=float, default=0.02)
-    A("--ema", type=float, default=0.0)
+    A("--parts", type=int, default=1, help="batches in a step")
+    A("--aux", type=float, default=0.3, help="weight of what is told and said, at the start; a third of it at the end")
     A("--workers", type=int, default=14)
     A("--eval", type=int, default=300, help="cases of each generated set")
     A("--name", default="home")
     A("--tokenizer", help="use this one instead of training one")
     A("--no-compile", action="store_true")
     a = ap.parse_args()
+    rank, world = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
     os.makedirs(a.out, exist_ok=True)
     t_start = time.time()
-    tok_path = a.tokenizer or os.path.join(a.out, "tokenizer.json")
+    say = (lambda *x: print(*x, flush=True)) if rank == 0 else (lambda *x: None)
+    tok_path = a.tokenizer or os.path.join(a.out, "tokenizer-%d.json" % rank)
     if not a.tokenizer:
         make_tokenizer(tok_path, a.seed, a.vocab, a.workers)
     tok = bpe.Tokenizer.load(tok_path)
-    print("tokenizer: %d tokens, %.1f s" % (len(tok.tokens), time.time() - t_start), flush=True)
+    say("tokenizer: %d tokens, %.1f s" % (len(tok.tokens), time.time() - t_start))
     docs = 256
     qs, ws = [], []
-    last = a.steps or 1 << 40
     for w in range(a.workers):
         q = mp.get_context("fork").Queue(6)
-        p = mp.get_context("fork").Process(target=worker, args=(w, a.workers, a.seed, a.tokens, docs, tok_path, q, last), daemon=True)
+        p = mp.get_context("fork").Process(target=worker, args=(w, a.workers, a.seed, a.tokens, docs, tok_path, q, rank, world, a.parts), daemon=True)
         p.start()
         qs.append(q)
         ws.append(p)
@@ -187,86 +186,109 @@ def main():
 
     import gguf_out
     import model as M
+    dev = "cuda:%d" % int(os.environ.get("LOCAL_RANK", 0))
+    torch.cuda.set_device(dev)
+    if world > 1:
+        import torch.distributed as dist
+        dist.init_process_group("nccl", device_id=torch.device(dev))
     torch.manual_seed(a.seed)
     torch.backends.cuda.matmul.allow_tf32 = True
     torch.set_float32_matmul_precision("high")
-    dev = "cuda"
     s = M.Shape(vocab=len(tok.tokens), d=a.d, layers=a.layers, ff=a.ff, heads=a.heads, kv=a.kv, ctx=corpus.CTX)
     net = M.Qwen3(s).to(dev)
-    print("shape: %s, %.2f M parameters" % (s, s.params() / 1e6), flush=True)
+    say("shape: %s, %.2f M parameters" % (s, s.params() / 1e6))
     mats = [p for n, p in net.named_parameters() if p.dim() == 2 and "embd" not in n]
     rest = [p for n, p in net.named_parameters() if not (p.dim() == 2 and "embd" not in n)]
+    every = mats + rest
     muon = Muon(torch, mats, a.lr, decay=a.decay)
     adam = torch.optim.AdamW(rest, lr=a.lr_embd, betas=(0.9, 0.98), weight_decay=0.0, fused=True)
-    hidden = net.hidden if a.no_compile else torch.compile(net.hidden, dynamic=False)
+    body = net.body if a.no_compile else torch.compile(net.body, dynamic=False)
+    wait = [0.0]
 
-    def fetch(b):
-        got = qs[b % a.workers].get()
-        assert got[0] == b
+    def fetch(j):
+        t = time.time()
+        got = qs[j % a.workers].get()
+        wait[0] += time.time() - t
+        assert got[0] == batch_number(j, rank, world, a.parts)
         ids = torch.frombuffer(bytearray(got[1]), dtype=torch.uint16).long()
-        wt = torch.frombuffer(bytearray(got[2]), dtype=torch.uint8)
-        e = got[3]
+        kinds = torch.frombuffer(bytearray(got[2]), dtype=torch.uint8)
+        e = torch.tensor([0] + got[3], dtype=torch.int32)
         ends = torch.full((docs + 1,), a.tokens, dtype=torch.int32)
-        ends[0] = 0
-        ends[1:len(e) + 1] = torch.tensor(e, dtype=torch.int32)
-        pos = torch.empty(a.tokens, dtype=torch.long)
-        prev = 0
-        for x in [*e, a.tokens]:
-            pos[prev:x] = torch.arange(x - prev).clamp_(max=corpus.CTX - 1)
-            prev = x
-        at = torch.nonzero(wt[1:]).flatten()     # the positions that predict a trained token
+        ends[:len(e)] = e
+        start = torch.repeat_interleave(torch.cat([e, ends[-1:]])[:-1].long(), torch.diff(torch.cat([e, ends[-1:]])).long())
+        pos = (torch.arange(a.tokens) - start).clamp_(max=corpus.CTX - 1)
+        at = torch.nonzero(kinds[1:]).flatten()  # the positions that predict a trained token
         pin = lambda x: x.pin_memory().to(dev, non_blocking=True)
-        return pin(ids), pin(pos), pin(ends), pin(at), pin(ids[at + 1])
+        return pin(ids), pin(pos), pin(ends), pin(at), pin(ids[at + 1]), pin(kinds[at + 1])
 
     t0 = None
-    step = seen = 0
+    step = j = 0
+    total = a.steps
+    per = a.parts // world
     nxt = fetch(0)
-    loss_sum = torch.zeros((), device=dev)
-    while True:
+    loss_sum = torch.zeros(2, device=dev)
+    unit = a.tokens * 0.1 * a.parts              # about as many trained tokens as a step has; the same on any number of GPUs
+    while not total or step < total:
         if step == 3:                            # what compiles, compiles before the clock starts
             torch.cuda.synchronize()
             t0 = time.time()
-            if not a.steps:
-                print("first steps done after %.1f s" % (t0 - t_start), flush=True)
-        if a.steps:
-            done = step / a.steps
-        else:
-            done = (time.time() - t0) / (a.minutes * 60) if t0 else 0.0
-        if done >= 1:
-            break
+            wait[0] = 0.0
+            say("first steps done after %.1f s" % (t0 - t_start))
+        if not total and step == 83:             # how many steps the time will hold
+            torch.cuda.synchronize()
+            t = torch.tensor([a.minutes * 60 * 80 / (time.time() - t0)], device=dev)
+            if world > 1:
+                dist.broadcast(t, 0)
+            total = int(t.item())
+            say("--steps %d" % total)
+        done = step / total if total else 0.011
         k = schedule(done)
-        ids, pos, ends, at, goal = nxt
-        with torch.autocast("cuda", torch.bfloat16):
-            h = hidden(ids, pos, ends, corpus.CTX)
-            loss = torch.nn.functional.cross_entropy(net.logits(h[at]).float(), goal)
-        loss.backward()
+        aux = a.aux * max(1 / 3, 1 - done * 4 / 3)
+        for _ in range(per):
+            ids, pos, ends, at, goal, kind = nxt
+            with torch.autocast("cuda", torch.bfloat16):
+                h = body(M.Embed.apply(ids, net.token_embd.weight), pos, ends, corpus.CTX)
+                ce = torch.nn.functional.cross_entropy(net.logits(h[at]).float(), goal, reduction="none")
+            mine = (kind == 2).float()
+            sums = torch.stack([(ce * mine).sum(), mine.sum()])
+            loss = (sums[0] + aux * (ce * (1 - mine)).sum()) / unit
+            loss.backward()
+            loss_sum += sums.detach()
+            j += 1
+            nxt = fetch(j)
+        if world > 1:
+            flat = torch._utils._flatten_dense_tensors([p.grad for p in every])
+            dist.all_reduce(flat)
+            for p, gr in zip(every, torch._utils._unflatten_dense_tensors(flat, [p.grad for p in every])):
+                p.grad.copy_(gr)
         torch.nn.utils.clip_grad_norm_(rest, 1.0)
         for g in adam.param_groups:
             g["lr"] = a.lr_embd * k
         adam.step()
         muon.step(k)
         net.zero_grad(set_to_none=True)
-        loss_sum += loss.detach()
         step += 1
-        seen += a.tokens
-        if not a.steps or step < a.steps:
-            nxt = fetch(step)
         if step % 200 == 0:
             now = time.time()
-            print("step %5d  %.2f  loss %.4f  %.2f M tokens/s  %.0f M tokens" % (step, done, loss_sum.item() / 200, (step - 3) * a.tokens / (now - (t0 or now - 1)) / 1e6, seen / 1e6), flush=True)
+            ls = loss_sum.tolist()
+            say("step %5d  %.2f  loss %.4f  %.2f M tokens/s  %.0f M tokens  waited %.0f of %.0f s" % (step, done, ls[0] / ls[1], (step - 3) * a.tokens * a.parts / (now - t0) / 1e6, step * a.tokens * a.parts / 1e6, wait[0], now - t0))
             loss_sum.zero_()
-    print("steps %d, %.0f M tokens, %.1f s since start" % (step, seen / 1e6, time.time() - t_start), flush=True)
+    torch.cuda.synchronize()
+    say("steps %d, %.0f M tokens, %.1f s since start" % (step, step * a.tokens * a.parts / 1e6, time.time() - t_start))
     for p in ws:
         p.terminate()
     state = {n: p.detach().float().cpu().numpy() for n, p in net.named_parameters()}
-    files = gguf_out.write_all(a.out, a.name, s, tok, state)
-    print("wrote", " ".join("%s %d" % (os.path.basename(f), os.path.getsize(f)) for f in files), "%.1f s" % (time.time() - t_start), flush=True)
+    if rank == 0:
+        files = gguf_out.write_all(a.out, a.name, s, tok, state)
+        say("wrote", " ".join("%s %d" % (os.path.basename(f), os.path.getsize(f)) for f in files), "%.1f s" % (time.time() - t_start))
     if a.eval:
-        sets = {"hand": cases.hand()}
-        for kind in ("homes", "templates"):
-            for noisy in (False, True):
+        sets = {"hand": cases.hand()} if rank == 0 else {}
+        for i, (kind, noisy) in enumerate((("homes", False), ("templates", False), ("homes", True), ("templates", True))):
+            if (i + 1) % world == rank:
                 sets[kind + ("-noisy" if noisy else "")] = cases.generated(kind, a.eval, noisy)
-        evaluate(torch, net, tok, sets, dev, a.out)
+        evaluate(torch, net, tok, sets, dev, a.out, rank)
+    if world > 1:
+        dist.barrier()
     print("done, %.1f s" % (time.time() - t_start), flush=True)
     sys.stdout.flush()
     os._exit(0)                                  # worker queues may still hold batches
