@@ -9,3 +9,6 @@ BENCHES += \
 	bench_engine \
 	# EOL
 PKGS += jansson
+TESTS += \
+	test_engine \
+	# EOL
