@@ -115,6 +115,11 @@ deps-check:  ## only say what is missing
 speech: all  ## fetch the voice detector's weights, once
 	@BUILD=$(BUILD) tools/speech.sh install
 
+demo: deps   ## a whole voice turn: build what is missing, speak a command, answer it
+	@$(MAKE) --no-print-directory -j$$(nproc) $(BUILD)/bin/hearth $(BUILD)/bin/silero-convert
+	@BUILD=$(BUILD) tools/speech.sh install
+	@BUILD=$(BUILD) tools/demo.sh $(DEMO)
+
 test: deps   ## every test of this machine; last line: N passed, N failed, N skipped
 	@$(MAKE) --no-print-directory -j$$(nproc) all unit-build
 	@BUILD=$(BUILD) tools/speech.sh install
@@ -144,4 +149,4 @@ print-%:
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 .SECONDARY:
-.PHONY: all deps deps-check speech test unit unit-build asan tsan fuzz fuzz-build fuzz-bins clean help
+.PHONY: all demo deps deps-check speech test unit unit-build asan tsan fuzz fuzz-build fuzz-bins clean help

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 PROGS += \
+	hearth \
 	hearthctl \
 	# EOL
 hearthctl_SRCS := \
@@ -7,4 +8,12 @@ hearthctl_SRCS := \
 	tools/hearthctl_act.c \
 	tools/hearthctl_apply.c \
 	tools/hearthctl_show.c \
+	# EOL
+hearth_SRCS := \
+	tools/hearth.c \
+	tools/hearth_bench.c \
+	tools/hearth_common.c \
+	tools/hearth_plan.c \
+	tools/hearth_say.c \
+	tools/hearth_turn.c \
 	# EOL

@@ -11,6 +11,7 @@ static const struct {
 } commands[] = {
 	{ "turn", main_turn, "a whole voice turn: sound in, a changed home and sound out" },
 	{ "plan", main_plan, "what memory a model needs, before anything is loaded" },
+	{ "say", main_say, "a text as a WAV file, in any voice there is" },
 	{ "bench", main_bench, "percentiles of many turns: hearth bench turns" },
 };
 

@@ -89,5 +89,6 @@ int put_json(json_t *doc, const char *path);
 int main_turn(int argc, char **argv);
 int main_plan(int argc, char **argv);
 int main_bench(int argc, char **argv);
+int main_say(int argc, char **argv);
 
 #endif

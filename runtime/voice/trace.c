@@ -210,7 +210,9 @@ int trace_write_table(const struct trace *t, FILE *out, int width)
 		int64_t from, to;
 		int a, b;
 
-		if (trace_at(t, rows[r].from, &from) || trace_at(t, rows[r].to, &to)) {
+		/* Without a tool call the reply follows the first token. */
+		if ((trace_at(t, rows[r].from, &from) && (rows[r].from != TRACE_TOOL_DONE || trace_at(t, TRACE_FIRST_TOKEN, &from))) ||
+		    trace_at(t, rows[r].to, &to)) {
 			fprintf(out, "  %-18s %10s %10s\n", rows[r].label, "-", "-");
 			continue;
 		}
