@@ -42,10 +42,68 @@ static int make_vocab(struct service *s, struct hearth_err *err)
 	return gvocab_create((uint32_t)count, token_bytes, (void *)s->tok, eog, n, &s->vocab, err);
 }
 
+static const enum hearth_kind kinds[ENGINE_POOLS] = {
+	[ENGINE_WEIGHTS] = HEARTH_KIND_WEIGHTS, [ENGINE_KV] = HEARTH_KIND_KV,
+	[ENGINE_SCRATCH] = HEARTH_KIND_SCRATCH, [ENGINE_ACCOUNT] = HEARTH_KIND_ACCOUNT,
+};
+
+/* What the configuration limits; 0 where it says nothing. */
+static uint64_t limit_of(const struct config *cfg, enum engine_pool p)
+{
+	return p == ENGINE_WEIGHTS ? cfg->weights_max : p == ENGINE_KV ? cfg->kv_max : 0;
+}
+
+/*
+ * Pools for the plan and the speech engines, and the model's tenant with its
+ * budget. With the module the pools are the administrator's, and so are the
+ * budgets.
+ */
+static int open_memory(struct service *s, const struct engine_plan *plan, struct hearth_err *err)
+{
+	const struct config *cfg = s->cfg;
+	struct hearth_pool_spec spec[ENGINE_POOLS];
+	struct hearth_options o;
+	int rc;
+
+	for (int i = 0; i < ENGINE_POOLS; i++) {
+		uint64_t max = limit_of(cfg, (enum engine_pool)i);
+
+		if (max && plan->bytes[i] > max)
+			return err_set(err, -ENOMEM, "the model needs %.1f MiB of %s, the configuration allows %.1f MiB", (double)plan->bytes[i] / (1 << 20),
+				       hearth_kind_name(kinds[i]), (double)max / (1 << 20));
+		spec[i] = (struct hearth_pool_spec){ .kind = kinds[i], .name = hearth_kind_name(kinds[i]), .size = plan->bytes[i] + (1 << 20) };
+	}
+	spec[ENGINE_ACCOUNT].size += speech_predict(cfg);
+	hearth_options_defaults(&o);
+	if (cfg->device)
+		o.device = cfg->device;
+	if (cfg->device || cfg->device_required)
+		o.backend = HEARTH_BACKEND_DEVICE;
+	o.pools = spec;
+	o.n_pools = ENGINE_POOLS;
+	rc = hearth_open(&o, &s->hearth, err);
+	if (!rc)
+		rc = hearth_tenant_open(s->hearth, "llm", HEARTH_CLASS_LLM, 10, &s->llm, err);
+	if (rc || hearth_backend_of(s->hearth) != HEARTH_BACKEND_EMBEDDED)
+		return rc;
+	for (int i = 0; i < ENGINE_POOLS && !rc; i++) {
+		uint64_t max = limit_of(cfg, (enum engine_pool)i);
+		struct hearth_budget b;
+
+		hearth_budget_defaults(&b);
+		/* What the plan takes is guaranteed: speech cannot squeeze the model, nor it speech. */
+		b.min = b.low = plan->bytes[i];
+		b.high = b.max = max ? max : plan->bytes[i] + (i == ENGINE_ACCOUNT ? 0 : 1 << 20);
+		rc = hearth_budget_set(s->llm, hearth_pool(s->hearth, kinds[i]), &b, err);
+	}
+	return rc;
+}
+
 int service_open(const struct config *cfg, struct service **ret, struct hearth_err *err)
 {
 	struct service *s = calloc(1, sizeof(*s));
 	pthread_condattr_t ca;
+	struct engine_plan plan;
 	struct engine_opts o;
 	const char *base;
 	int rc;
@@ -69,12 +127,17 @@ int service_open(const struct config *cfg, struct service **ret, struct hearth_e
 	if (cfg->chunk)
 		o.chunk = cfg->chunk;
 	o.kv = strcmp(cfg->kv, "f16") ? KV_I8 : KV_F16;
+	rc = engine_plan(&o, &plan, err);
+	if (!rc)
+		rc = open_memory(s, &plan, err);
+	if (rc)
+		goto fail;
+	o.hearth = s->hearth;
+	o.tenant = s->llm;
 	rc = engine_open(&o, &s->engine, err);
 	if (rc)
 		goto fail;
 	s->tok = engine_tokenizer(s->engine);
-	s->llm = engine_tenant(s->engine);
-	s->hearth = hearth_tenant_connection(s->llm);
 	if (chat_open(engine_gguf(s->engine), &s->chat, &s->chat_why))
 		s->chat = NULL;
 	s->tool_call_id = tok_id(s->tok, "<tool_call>", 11);
@@ -129,6 +192,8 @@ void service_close(struct service *s)
 	gvocab_free(s->vocab);
 	chat_free(s->chat);
 	engine_close(s->engine);
+	hearth_tenant_close(s->llm);
+	hearth_close(s->hearth);
 	pthread_cond_destroy(&s->freed);
 	pthread_mutex_destroy(&s->lock);
 	free(s);

@@ -302,6 +302,31 @@ static int home_model(struct speech *s, const struct config *cfg, struct hearth_
 	return rc;
 }
 
+uint64_t speech_predict(const struct config *cfg)
+{
+	uint64_t n = 0;
+
+	if (cfg->stt) {
+		struct stt_options o;
+
+		stt_defaults(&o);
+		o.lm = cfg->lm ? cfg->lm : GENERAL_LM;
+		o.dict = cfg->dict ? cfg->dict : GENERAL_DICT;
+		n += stt_predict(&o);
+		/* The distribution's general model unpacks to several times its files. */
+		if (!cfg->lm && !cfg->home)
+			n += 128u << 20;
+	}
+	if (cfg->tts) {
+		struct tts_options o;
+
+		tts_defaults(&o);
+		o.voice = cfg->voice;
+		n += tts_predict(&o);
+	}
+	return n * 2;
+}
+
 int speech_open(const struct config *cfg, struct hearth *h, struct speech **ret, struct hearth_err *err)
 {
 	struct speech *s = calloc(1, sizeof(*s));

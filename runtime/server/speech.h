@@ -17,6 +17,8 @@ struct hearth;
 struct speech;
 struct hearing;
 
+/* Bytes of the account pool that the engines @cfg asks for will want, with room to grow. */
+uint64_t speech_predict(const struct config *cfg);
 /* Opens what @cfg asks for. The sentence names the engine that does not open. */
 int speech_open(const struct config *cfg, struct hearth *h, struct speech **ret, struct hearth_err *err);
 void speech_close(struct speech *s);      /* NULL is fine */
