@@ -55,7 +55,8 @@ static uint64_t limit_of(const struct config *cfg, enum engine_pool p)
 
 /*
  * Pools for the plan and the speech engines, and the model's tenant with its
- * budget. With the module the pools are the administrator's, and so are the
+ * budget. Embedded pools are twice the plan: what is not used is not there, and
+ * a pool that fits exactly would always be under pressure. With the module the pools are the administrator's, and so are the
  * budgets.
  */
 static int open_memory(struct service *s, const struct engine_plan *plan, struct hearth_err *err)
@@ -71,7 +72,7 @@ static int open_memory(struct service *s, const struct engine_plan *plan, struct
 		if (max && plan->bytes[i] > max)
 			return err_set(err, -ENOMEM, "the model needs %.1f MiB of %s, the configuration allows %.1f MiB", (double)plan->bytes[i] / (1 << 20),
 				       hearth_kind_name(kinds[i]), (double)max / (1 << 20));
-		spec[i] = (struct hearth_pool_spec){ .kind = kinds[i], .name = hearth_kind_name(kinds[i]), .size = plan->bytes[i] + (1 << 20) };
+		spec[i] = (struct hearth_pool_spec){ .kind = kinds[i], .name = hearth_kind_name(kinds[i]), .size = plan->bytes[i] * 2 + (1 << 20) };
 	}
 	spec[ENGINE_ACCOUNT].size += speech_predict(cfg);
 	hearth_options_defaults(&o);
@@ -91,9 +92,13 @@ static int open_memory(struct service *s, const struct engine_plan *plan, struct
 		struct hearth_budget b;
 
 		hearth_budget_defaults(&b);
-		/* What the plan takes is guaranteed: speech cannot squeeze the model, nor it speech. */
+		/*
+		 * What the plan takes is guaranteed: speech cannot squeeze the model. It
+		 * takes no more than the plan, so only a configured limit bounds it.
+		 */
 		b.min = b.low = plan->bytes[i];
-		b.high = b.max = max ? max : plan->bytes[i] + (i == ENGINE_ACCOUNT ? 0 : 1 << 20);
+		if (max)
+			b.high = b.max = max;
 		rc = hearth_budget_set(s->llm, hearth_pool(s->hearth, kinds[i]), &b, err);
 	}
 	return rc;

@@ -44,6 +44,7 @@ static const struct {
 	{ 0xd2bfc2e6fc2e279eull, &qwen3 },          /* the same as rewritten by unsloth */
 	{ 0x895a14b8f2438a51ull, &qwen3_instruct }, /* unsloth, Qwen3 2507 Instruct */
 	{ 0xd80675e9cd9b2351ull, &qwen3_thinking }, /* unsloth, Qwen3 2507 Thinking */
+	{ 0x12803cbeffab91e1ull, &qwen3 },          /* Qwen3's form in hearth's words: tools/home's models */
 	{ 0x72215c6f858d261bull, &hearth },         /* hearth.jinja, for hearth's own models */
 	{ 0xcbaeceef5046c24bull, &chatml },         /* ChatML without more, as unsloth writes it */
 };
