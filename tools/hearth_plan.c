@@ -2,6 +2,7 @@
 /* hearth plan: the memory plan, from the model's head alone. */
 #include "hearth.h"
 
+#include <errno.h>
 #include <getopt.h>
 
 static const char help[] =
@@ -42,7 +43,7 @@ int main_plan(int argc, char **argv)
 	if (optind < argc)
 		c.voice.model = argv[optind];
 	if (voice_plan(&c.voice, &plan, &err))
-		return complain(EXIT_MODEL, "%s", err.text);
+		return complain(err.code == -E2BIG || err.code == -ENOMEM ? EXIT_FIT : EXIT_MODEL, "%s", err.text);
 	if (c.json) {
 		json_t *doc = plan_json(&plan);
 

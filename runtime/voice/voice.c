@@ -124,6 +124,17 @@ int voice_plan(const struct voice_opts *o, struct voice_plan *ret_plan, struct h
 
 	engine_opts_of(o, &eo);
 	ret = engine_plan(&eo, &p.engine, err);
+	if (ret == -EINVAL && eo.ctx) {
+		struct engine_plan probe;
+
+		/* Is it the model, or only the context that was asked for? */
+		eo.ctx = 0;
+		if (!engine_plan(&eo, &probe, NULL)) {
+			ret = -E2BIG;
+			if (err)
+				err->code = ret;
+		}
+	}
 	if (ret)
 		return ret;
 	for (i = 0; i < ENGINE_POOLS; i++)
@@ -319,7 +330,7 @@ int voice_open(const struct voice_opts *opts, struct voice **ret_voice, enum voi
 	return 0;
 fail:
 	/* A budget that refuses is about fitting, whoever met it. */
-	*ret_part = ret == -ENOSPC || ret == -ENOMEM ? VOICE_PART_FIT : part;
+	*ret_part = ret == -ENOSPC || ret == -ENOMEM || ret == -E2BIG ? VOICE_PART_FIT : part;
 	voice_close(v);
 	return ret;
 }

@@ -1,0 +1,560 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""hearth turn, plan, say and bench as people use them. Prints TAP.
+
+Every bad input of the issue's list must give one sentence on stderr, the exit
+code of docs/man/hearth.1, and leave nothing half-written. What needs the home
+model is skipped with that reason where the tree has none.
+"""
+import array
+import json
+import math
+import os
+import random
+import re
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("BUILD", os.path.join(ROOT, "build"))
+HEARTH = os.path.join(BUILD, "bin", "hearth")
+MODEL = os.environ.get("HEARTH_MODEL", os.path.join(ROOT, "models", "home-q8_0.gguf"))
+HOME = os.path.join(ROOT, "docs", "examples", "home.yaml")
+TMP = tempfile.mkdtemp(prefix="hearth-e2e-")
+count = 0
+failed = 0
+
+
+def path(name):
+    return os.path.join(TMP, name)
+
+
+def report(name, ok, why=""):
+    global count, failed
+    count += 1
+    if not ok:
+        failed += 1
+        for line in str(why).splitlines()[:20]:
+            print("# " + line)
+    print("%s %d - %s" % ("ok" if ok else "not ok", count, name), flush=True)
+
+
+def skip(name, why):
+    global count
+    count += 1
+    print("ok %d - %s # SKIP %s" % (count, name, why), flush=True)
+
+
+def case(needs_model=False):
+    def wrap(fn):
+        name = fn.__name__
+        if needs_model and not os.path.exists(MODEL):
+            skip(name, "%s is not there" % os.path.relpath(MODEL, ROOT))
+            return fn
+        try:
+            fn()
+            report(name, True)
+        except AssertionError as e:
+            report(name, False, e)
+        except Exception as e:  # a broken test is a failed test
+            report(name, False, "%s: %s" % (type(e).__name__, e))
+        return fn
+    return wrap
+
+
+def run(*args, timeout=120, **kw):
+    return subprocess.run([HEARTH, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout, text=True, cwd=TMP, **kw)
+
+
+def turn(*args, **kw):
+    return run("turn", "-m", MODEL, "-H", HOME, "--fast", *args, **kw)
+
+
+def refused(r, code, *words):
+    """One sentence, the right code, no answer left behind."""
+    lines = [l for l in r.stderr.splitlines() if l.startswith("hearth: ")]
+    assert r.returncode == code, "exit code %d, not %d\n%s" % (r.returncode, code, r.stderr)
+    assert len(lines) == 1 and len(r.stderr.splitlines()) == 1, "not one sentence:\n" + r.stderr
+    for w in words:
+        assert w in lines[0], "\"%s\" is not in: %s" % (w, lines[0])
+    left = [f for f in os.listdir(TMP) if f.startswith("reply")]
+    assert not left, "left behind: %s" % left
+
+
+# -- sounds ---------------------------------------------------------------------
+
+def wav(name, samples, rate=16000, channels=1, width=2, tag=1, cut=0, claim=None):
+    """@samples in -1..1, the same in each channel."""
+    out = bytearray()
+    for s in samples:
+        s = max(-1.0, min(1.0, s))
+        if tag == 3:
+            one = struct.pack("<f", s)
+        elif width == 1:
+            one = struct.pack("<B", int(s * 127) + 128)
+        elif width == 3:
+            one = struct.pack("<i", int(s * 8388607))[:3]
+        else:
+            one = struct.pack("<h", int(s * 32767))
+        out += one * channels
+    block = channels * (4 if tag == 3 else width)
+    n = len(out) if claim is None else claim
+    head = b"RIFF" + struct.pack("<I", 36 + n) + b"WAVEfmt " + struct.pack("<IHHIIHH", 16, tag, channels, rate, rate * block, block, 8 * block // channels)
+    with open(path(name), "wb") as f:
+        f.write(head + b"data" + struct.pack("<I", n) + (out[:len(out) - cut] if cut else out))
+    return path(name)
+
+
+def read_wav(p):
+    with open(p, "rb") as f:
+        b = f.read()
+    assert b[:4] == b"RIFF" and b[8:12] == b"WAVE", p + " is no WAV"
+    at, rate = 12, 0
+    while at + 8 <= len(b):
+        kind, n = b[at:at + 4], struct.unpack("<I", b[at + 4:at + 8])[0]
+        if kind == b"fmt ":
+            rate = struct.unpack("<I", b[at + 12:at + 16])[0]
+        if kind == b"data":
+            assert at + 8 + n <= len(b), p + " is cut off"
+            a = array.array("h")
+            a.frombytes(b[at + 8:at + 8 + n])
+            return rate, a
+        at += 8 + n + n % 2
+    raise AssertionError(p + " has no data")
+
+
+def spoken(name, text, voice="rms"):
+    p = path(name)
+    if not os.path.exists(p):
+        r = run("say", "--voice", voice, "-o", p, text)
+        assert r.returncode == 0, r.stderr
+    return p
+
+
+def spoken_samples(text, rate):
+    """The command's samples at another rate, by straight lines: enough for a recogniser."""
+    r, a = read_wav(spoken("src-%s.wav" % re.sub(r"\W", "-", text), text))
+    n = int(len(a) * rate / r)
+    out = []
+    for i in range(n):
+        x = i * r / rate
+        k = int(x)
+        v = a[k] + (a[k + 1] - a[k]) * (x - k) if k + 1 < len(a) else a[-1]
+        out.append(v / 32768)
+    return [0.0] * (rate // 3) + out + [0.0] * (rate // 3)
+
+
+# -- wrong use ------------------------------------------------------------------
+
+@case()
+def help_tells_every_command():
+    r = run("--help")
+    assert r.returncode == 0
+    for c in ("turn", "plan", "say", "bench"):
+        assert "\n  %s " % c in r.stdout
+        assert run(c, "--help").returncode == 0
+
+
+@case()
+def wrong_use_is_exit_2():
+    for args in ([], ["fly"], ["turn"], ["turn", "--mic", "a.wav"], ["turn", "--ctx", "many", "a.wav"], ["turn", "--budget", "x=1", "a.wav"],
+                 ["turn", "--kv", "int4", "a.wav"], ["turn", "--nonsense", "a.wav"], ["say"], ["plan", "a", "b"], ["bench"], ["bench", "turns"]):
+        r = run(*args)
+        assert r.returncode == 2, "%s: exit code %d" % (args, r.returncode)
+        assert r.stderr and not r.stdout, args
+
+
+@case()
+def the_manual_lists_every_exit_code():
+    with open(os.path.join(ROOT, "tools", "hearth.h")) as f:
+        codes = re.findall(r"EXIT_\w+ = (\d+)", f.read())
+    with open(os.path.join(ROOT, "docs", "man", "hearth.1")) as f:
+        man = f.read()
+    assert len(codes) > 8
+    for c in codes:
+        assert re.search(r"^\.B %s$" % c, man, re.M), "exit code %s is not in the manual" % c
+
+
+# -- bad sounds ------------------------------------------------------------------
+
+@case()
+def a_missing_file_is_exit_5():
+    refused(turn("nowhere.wav"), 5, "nowhere.wav", "No such file")
+
+
+@case()
+def a_folder_is_exit_5():
+    refused(turn(TMP), 5, TMP)
+
+
+@case()
+def what_is_no_wav_is_exit_5():
+    for name, data in (("text.wav", b"this is no sound at all, only words" * 50), ("empty.wav", b""), ("short.wav", b"RIFF"),
+                       ("noise.wav", bytes(random.Random(1).randrange(256) for _ in range(5000)))):
+        with open(path(name), "wb") as f:
+            f.write(data)
+        refused(turn(name), 5, name)
+
+
+@case()
+def a_cut_off_wav_is_exit_5():
+    refused(turn(wav("cut.wav", [0.1] * 16000, cut=9000)), 5, "cut.wav")
+
+
+@case()
+def zero_samples_are_exit_5():
+    refused(turn(wav("zero.wav", [])), 5, "zero.wav")
+
+
+# -- bad models --------------------------------------------------------------------
+
+def gguf(name, kvs, tensors=0, tail=b""):
+    out = struct.pack("<4sIQQ", b"GGUF", 3, tensors, len(kvs))
+    for k, v in kvs:
+        out += struct.pack("<Q", len(k)) + k.encode()
+        if isinstance(v, str):
+            out += struct.pack("<IQ", 8, len(v)) + v.encode()
+        else:
+            out += struct.pack("<II", 4, v)
+    with open(path(name), "wb") as f:
+        f.write(out + tail)
+    return path(name)
+
+
+COMMAND = []
+
+
+def command():
+    if not COMMAND:
+        COMMAND.append(spoken("command.wav", "turn on the kitchen light"))
+    return COMMAND[0]
+
+
+@case()
+def bad_models_are_exit_6():
+    with open(path("garbage.gguf"), "wb") as f:
+        f.write(b"not a model" * 100)
+    gguf("strange.gguf", [("general.architecture", "teapot"), ("general.name", "x")])
+    gguf("absurd.gguf", [("general.architecture", "qwen3")], tensors=1 << 60)
+    gguf("empty.gguf", [("general.architecture", "qwen3")])
+    with open(path("cut.gguf"), "wb") as f:
+        f.write(struct.pack("<4sIQQ", b"GGUF", 3, 1, 1))
+    for name in ("garbage.gguf", "strange.gguf", "absurd.gguf", "empty.gguf", "cut.gguf", "missing.gguf"):
+        refused(run("plan", path(name)), 6)
+        refused(run("turn", "-m", path(name), "-H", HOME, command()), 6)
+
+
+@case()
+def an_unknown_architecture_is_named():
+    refused(run("plan", path("strange.gguf")), 6, "teapot")
+
+
+@case(needs_model=True)
+def a_truncated_model_is_exit_6():
+    with open(MODEL, "rb") as f:
+        data = f.read()
+    with open(path("half.gguf"), "wb") as f:
+        f.write(data[:len(data) // 2])
+    refused(run("plan", path("half.gguf")), 6)
+    refused(run("turn", "-m", path("half.gguf"), "-H", HOME, command()), 6)
+
+
+# -- what does not fit ---------------------------------------------------------------
+
+@case(needs_model=True)
+def a_plan_is_printed_and_parsed():
+    r = run("plan", MODEL)
+    assert r.returncode == 0 and "The plan fits." in r.stdout, r.stdout + r.stderr
+    p = json.loads(run("plan", "--json", MODEL).stdout)
+    assert p["fits"] and p["total"] == sum(row["needs"] for row in p["rows"])
+    assert {row["tenant"] for row in p["rows"]} == {"llm", "stt", "tts", "vad", "audio"}
+
+
+@case(needs_model=True)
+def a_context_that_does_not_fit_is_exit_8():
+    r = run("plan", "--budget", "llm.kv=1M", MODEL)
+    assert r.returncode == 8 and re.search(r"largest context that fits is \d+ tokens", r.stdout), r.stdout
+    refused(turn("--budget", "llm.kv=1M", command()), 8, "largest context that fits is")
+    # And that context does fit.
+    n = int(re.search(r"fits is (\d+)", r.stdout).group(1))
+    assert run("plan", "--budget", "llm.kv=1M", "-c", n, MODEL).returncode == 0
+    refused(turn("-c", "1000000", command()), 8, "1000000")
+    refused(turn("-c", "64", command()), 8, "context of 64")
+
+
+@case(needs_model=True)
+def a_budget_that_does_not_fit_is_exit_8():
+    for b in ("llm.weights=2M", "stt.account=1M", "tts.account=100K"):
+        refused(turn("--budget", b, command()), 8, b.split(".")[0])
+
+
+@case()
+def a_device_that_was_asked_for_and_is_missing_is_exit_10():
+    if os.path.exists("/dev/hearth"):
+        return
+    if os.path.exists(MODEL):
+        refused(turn("--device", command()), 10, "/dev/hearth")
+
+
+# -- bad homes -------------------------------------------------------------------------
+
+@case()
+def mistakes_in_the_home_are_exit_7():
+    for text, where in (("entities:\n  - {name: a, domain: lamp}\n", ":2:23: "), ("entities: [", ":1:"), ("", "empty"),
+                        ("entities:\n  - {name: a, domain: light, area: x}\n", ":2:36: ")):
+        with open(path("bad.yaml"), "w") as f:
+            f.write(text)
+        refused(run("turn", "-m", MODEL, "-H", path("bad.yaml"), command()), 7, "bad.yaml", where)
+    refused(run("turn", "-m", MODEL, "-H", path("none.yaml"), command()), 7, "none.yaml", "No such file")
+    refused(run("turn", "-m", MODEL, "-H", HOME, "--here", "Moon", command()), 7, "Moon")
+
+
+# -- outputs -----------------------------------------------------------------------------
+
+@case()
+def say_writes_a_wav_or_nothing():
+    r = run("say", "-o", path("said.wav"), "It is 21.5 °C.")
+    assert r.returncode == 0, r.stderr
+    rate, a = read_wav(path("said.wav"))
+    assert rate in (8000, 16000, 22050) and max(a) > 1000
+    r = run("say", "-o", path("no/where.wav"), "hello")
+    assert r.returncode == 9 and not os.path.exists(path("no")), r.stderr
+    r = run("say", "--voice", "nobody", "hello")
+    assert r.returncode == 11 and len(r.stderr.splitlines()) == 1, r.stderr
+
+
+@case(needs_model=True)
+def an_output_that_cannot_be_written_is_exit_9():
+    refused(turn("-o", path("no/where.wav"), command()), 9, "where.wav")
+    r = turn("-o", "/dev/full", command())
+    assert r.returncode == 9 and "No space left" in r.stderr, "%d %s" % (r.returncode, r.stderr)
+    r = turn("-o", path("ok.wav"), "--trace", path("no/trace.json"), command())
+    assert r.returncode == 9 and "trace.json" in r.stderr, r.stderr
+    with open("/dev/full", "w") as full:
+        r = subprocess.run([HEARTH, "turn", "-m", MODEL, "-H", HOME, "--fast", "--json", "-o", "", command()], stdout=full, stderr=subprocess.PIPE, text=True, cwd=TMP)
+    assert r.returncode == 9 and "No space left" in r.stderr, "%d %s" % (r.returncode, r.stderr)
+
+
+@case(needs_model=True)
+def no_permission_is_exit_9():
+    d = path("locked")
+    os.makedirs(d, exist_ok=True)
+    os.chmod(d, 0o555)
+    if os.getuid():
+        refused(turn("-o", d + "/a.wav", command()), 9, "ermission")
+        return
+    # root may write anywhere: as nobody, then.
+    os.chmod(TMP, 0o755)
+    r = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", HEARTH, "say", "-o", d + "/a.wav", "hello"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if "setpriv" in r.stderr or "cannot execute" in r.stderr or r.returncode in (126, 127):
+        print("# not as another user here: " + r.stderr.strip())
+        return
+    assert r.returncode == 9 and "ermission" in r.stderr, "%d %s" % (r.returncode, r.stderr)
+    assert not os.listdir(d)
+
+
+@case(needs_model=True)
+def a_full_disk_leaves_nothing():
+    d = path("small")
+    os.makedirs(d, exist_ok=True)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", d], stderr=subprocess.DEVNULL).returncode:
+        print("# a small tmpfs cannot be mounted here; /dev/full stands for it")
+        return
+    try:
+        r = turn("-o", d + "/reply.wav", command())
+        assert r.returncode == 9 and "No space left" in r.stderr, "%d %s" % (r.returncode, r.stderr)
+        assert not os.listdir(d), os.listdir(d)
+        # An answer that is there already stays as it was.
+        with open(d + "/reply.wav", "w") as f:
+            f.write("old")
+        r = turn("-o", d + "/reply.wav", command())
+        assert r.returncode == 9 and open(d + "/reply.wav").read() == "old" and os.listdir(d) == ["reply.wav"]
+    finally:
+        subprocess.run(["umount", d])
+
+
+# -- turns -------------------------------------------------------------------------------
+
+def state_of(doc, name):
+    return next(e["state"] for e in doc["state"] if e["name"] == name)
+
+
+@case(needs_model=True)
+def the_demo_turn_calls_the_tool_and_answers():
+    r = run("turn", "-m", MODEL, "-H", HOME, "--json", "-o", "demo.wav", "--trace", "trace.json", command())
+    assert r.returncode == 0, r.stderr
+    d = json.loads(r.stdout)
+    t = d["turns"][0]
+    assert t["transcript"] == "turn on the kitchen light", t["transcript"]
+    assert t["end"] == "answered" and t["finish"] == "stop" and not t["fallback"], t
+    assert [c["name"] for c in t["calls"]] == ["HassTurnOn"], t["calls"]
+    assert t["calls"][0]["arguments"] == {"name": "Kitchen Light"}, t["calls"]
+    assert t["calls"][0]["changes"][0]["to"]["state"] == "on"
+    assert state_of(d, "Kitchen Light")["state"] == "on"
+    assert t["phrases"] and "{" not in t["reply"] and "<" not in t["reply"], t["reply"]
+    rate, a = read_wav(path("demo.wav"))
+    assert len(a) == t["samples_out"] and max(a) > 1000
+    points = t["trace"]["points"]
+    for p in ("speech_start", "speech_end", "endpoint", "stt_partial", "stt_final", "prefill_start", "prefill_end", "first_token", "tool_call", "tool_done",
+              "reply_token", "first_phrase", "first_audio", "first_played", "done"):
+        assert points[p] is not None, p + " is missing"
+    assert t["trace"]["anomalies"] == 0
+    assert points["speech_start"] < points["speech_end"] < points["endpoint"] <= points["tool_call"] <= points["tool_done"] <= points["reply_token"] \
+        <= points["first_phrase"] <= points["first_audio"] <= points["first_played"] <= points["done"], points
+    for row in d["tenants"]:
+        assert row["min"] <= row["peak"] <= row["max"] and row["current"] <= row["peak"], row
+        if row["tenant"] == "llm":
+            assert abs(row["peak"] - row["predicted"]) <= 0.01 * row["predicted"], row
+    assert {row["tenant"] for row in d["tenants"]} == {"llm", "stt", "tts", "vad", "audio"}
+    print("# resident at most %.1f MiB; speech end to first audio %.1f ms, without the wait %.1f ms" % (
+        d["max_rss"] / 1048576, t["trace"]["gaps_ms"]["speech_end_to_first_audio"], t["trace"]["gaps_ms"]["endpoint_to_first_audio"]))
+    assert d["max_rss"] < 400 * 1048576, d["max_rss"]
+    events = json.load(open(path("trace.json")))["traceEvents"]
+    assert len(events) > 20
+    for e in events:
+        assert e["ph"] in "XiM" and "pid" in e and "tid" in e and e["name"], e
+        if e["ph"] == "X":
+            assert e["dur"] >= 0 and e["ts"] >= 0, e
+        if e["ph"] == "i":
+            assert e["s"] in "gpt" and e["ts"] >= 0, e
+    os.unlink(path("demo.wav"))
+
+
+@case(needs_model=True)
+def the_text_form_tells_everything():
+    r = turn("-o", "plain.wav", command())
+    assert r.returncode == 0, r.stderr
+    for w in ("heard       turn on the kitchen light", "tool call   HassTurnOn", "changed   Kitchen Light: state off -> on", "reply       ", "wait for the end", "tenant",
+              "peak", "resident memory"):
+        assert w in r.stdout, w + " is not in\n" + r.stdout
+    os.unlink(path("plain.wav"))
+
+
+@case(needs_model=True)
+def several_turns_are_one_conversation():
+    r = turn("--json", "-o", "", command(), spoken("off.wav", "turn it off"))
+    d = json.loads(r.stdout)
+    if d["turns"][1]["end"] != "answered":
+        # The recogniser may not know the follow-up; the model's part is tested by text.
+        print("# the follow-up was %s as \"%s\"" % (d["turns"][1]["end"], d["turns"][1]["transcript"]))
+    r = turn("--json", "-o", "", "--text", "turn on the kitchen light", "now turn it off again")
+    assert r.returncode == 0, r.stderr
+    d = json.loads(r.stdout)
+    assert d["turns"][1]["cached_tokens"] > 0.8 * d["turns"][0]["prompt_tokens"], "the conversation was read again"
+    assert [c["name"] for c in d["turns"][1]["calls"]] == ["HassTurnOff"], d["turns"][1]["calls"]
+    assert state_of(d, "Kitchen Light")["state"] == "off", d["turns"]
+
+
+@case(needs_model=True)
+def silence_noise_and_music_are_heard_as_nothing():
+    rnd = random.Random(3)
+    tune = [0.3 * sum(math.sin(2 * math.pi * f * i / 16000) for f in (262, 330, 392)) / 3 * (0.6 + 0.4 * math.sin(i / 4000)) for i in range(48000)]
+    for name, s in (("silence.wav", [0.0] * 48000), ("noise.wav", [rnd.uniform(-0.3, 0.3) for _ in range(48000)]),
+                    ("hiss.wav", [rnd.gauss(0, 0.01) for _ in range(48000)]), ("music.wav", tune)):
+        r = turn("--json", "-o", "reply.wav", wav(name, s))
+        assert r.returncode in (3, 4), "%s: exit code %d\n%s" % (name, r.returncode, r.stdout[:500] + r.stderr)
+        t = json.loads(r.stdout)["turns"][0]
+        assert not t["calls"], name
+        if name != "music.wav":
+            assert r.returncode == 3 and t["transcript"] == "" and t["reply"] == "" and "heard nothing" in r.stderr, "%s: %s" % (name, t)
+        if os.path.exists(path("reply.wav")):
+            os.unlink(path("reply.wav"))
+
+
+@case(needs_model=True)
+def speech_that_is_no_command_is_exit_4():
+    r = turn("--json", "-o", "", spoken("fox.wav", "the quick brown fox jumps over the lazy dog and never looks back"))
+    assert r.returncode == 4, "exit code %d\n%s" % (r.returncode, r.stdout[:600])
+    t = json.loads(r.stdout)["turns"][0]
+    assert not t["calls"] and t["fallback"], t
+
+
+@case(needs_model=True)
+def any_rate_width_and_channel_count_is_heard():
+    text = "turn on the kitchen light"
+    for name, kw in (("r8ch.wav", dict(channels=8)), ("r24.wav", dict(width=3)), ("rfloat.wav", dict(tag=3)), ("r44.wav", dict(rate=44100)), ("r48s.wav", dict(rate=48000, channels=2))):
+        p = wav(name, spoken_samples(text, kw.get("rate", 16000)), **kw)
+        t = json.loads(turn("--json", "-o", "", p).stdout)["turns"][0]
+        assert t["transcript"] == text, "%s: heard \"%s\"" % (name, t["transcript"])
+
+
+@case(needs_model=True)
+def a_1_khz_file_is_no_command():
+    s = spoken_samples("turn on the kitchen light", 16000)
+    r = turn("--json", "-o", "", wav("k1.wav", s[::16], rate=1000))
+    assert r.returncode in (3, 4), r.returncode
+
+
+@case(needs_model=True)
+def an_hour_of_audio_ends_in_time():
+    p = path("hour.wav")
+    n = 8000 * 3600
+    with open(p, "wb") as f:
+        f.write(b"RIFF" + struct.pack("<I", 36 + n) + b"WAVEfmt " + struct.pack("<IHHIIHH", 16, 1, 1, 8000, 8000, 1, 8) + b"data" + struct.pack("<I", n))
+        block = bytes([128]) * 80000
+        for _ in range(n // 80000):
+            f.write(block)
+    start = time.time()
+    r = turn("--json", "-o", "", p)
+    assert r.returncode == 3, r.returncode
+    t = json.loads(r.stdout)["turns"][0]
+    assert t["heard_s"] < 40 and t["unheard_s"] > 3500, t
+    assert time.time() - start < 60
+    os.unlink(p)
+
+
+@case(needs_model=True)
+def endless_speech_is_cut_and_no_command():
+    s = spoken_samples("turn on the kitchen light", 16000)
+    s = [v for v in s if abs(v) > 0.002] * 20
+    r = turn("--json", "-o", "", wav("endless.wav", s))
+    assert r.returncode in (3, 4), "exit code %d\n%s" % (r.returncode, r.stdout[:300])
+
+
+@case(needs_model=True)
+def ctrl_c_at_any_moment_leaves_nothing_half_written():
+    rnd = random.Random(5)
+    for k in range(12):
+        for f in ("reply.wav", "t.json"):
+            if os.path.exists(path(f)):
+                os.unlink(path(f))
+        before = set(os.listdir(TMP))
+        p = subprocess.Popen([HEARTH, "turn", "-m", MODEL, "-H", HOME, "-o", "reply.wav", "--trace", "t.json", command()], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True, cwd=TMP)
+        time.sleep(rnd.uniform(0.0, 3.5))
+        p.send_signal(signal.SIGINT if k % 3 else signal.SIGTERM)
+        out, err = p.communicate(timeout=20)
+        after = set(os.listdir(TMP)) - before
+        if p.returncode == 0:
+            read_wav(path("reply.wav"))
+            json.load(open(path("t.json")))
+            continue
+        assert p.returncode == 130, "exit code %d: %s" % (p.returncode, err)
+        assert after <= {"reply.wav", "t.json"}, "left behind: %s" % after
+        # One that is there is whole.
+        if "reply.wav" in after:
+            read_wav(path("reply.wav"))
+        if "t.json" in after:
+            json.load(open(path("t.json")))
+    for f in ("reply.wav", "t.json"):
+        if os.path.exists(path(f)):
+            os.unlink(path(f))
+
+
+@case(needs_model=True)
+def bench_gives_percentiles():
+    r = run("bench", "turns", "-m", MODEL, "-H", HOME, "--fast", "-n", "2", "--json", command())
+    assert r.returncode == 0, r.stderr
+    d = json.loads(r.stdout)
+    assert d["turns"] == 2 and d["answered"] == 2
+    g = d["gaps_ms"]["endpoint_to_first_audio"]
+    assert g["count"] == 2 and g["min"] <= g["p50"] <= g["p90"] <= g["p99"] <= g["max"]
+
+
+print("1..%d" % count)
+subprocess.run(["rm", "-rf", TMP])
+sys.exit(1 if failed else 0)
