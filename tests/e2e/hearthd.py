@@ -527,12 +527,44 @@ def test_audio(d):
     check(s == 400, "multipart without a boundary is refused", j)
 
 
+def npm_cache():
+    base = os.environ.get("HEARTH_CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "hearth")
+    return os.path.join(base, "npm-openai-7.59.0")
+
+
+def test_openai_client(d):
+    """The openai client of npm, in a version that is pinned; skipped where npm cannot be had."""
+    global count, failed
+    where = npm_cache()
+    if not os.path.isdir(os.path.join(where, "node_modules", "openai")):
+        os.makedirs(where, exist_ok=True)
+        try:
+            subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", where, "openai@7.59.0"], check=True, timeout=180,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        except (OSError, subprocess.SubprocessError) as e:
+            count += 1
+            print(f"ok {count} - openai client # SKIP npm cannot install openai@7.59.0: {type(e).__name__}")
+            return
+    s, pcm, _ = call(d, "POST", "/v1/audio/speech", {"input": "Turn on the kitchen light.", "response_format": "pcm"})
+    path = os.path.join(d.dir.name, "say.wav")
+    with wave.open(path, "wb") as f:
+        f.setparams((1, 2, 16000, 0, "NONE", ""))
+        f.writeframes(pcm)
+    r = subprocess.run(["node", os.path.join(ROOT, "tests/e2e/openai_client.mjs"), f"http://127.0.0.1:{d.port}/v1", KEY, path],
+                       env=dict(os.environ, OPENAI_FROM=where), capture_output=True, text=True, timeout=300)
+    for line in r.stdout.splitlines():
+        if line.startswith(("ok ", "not ok ")):
+            check(line.startswith("ok "), line.split(" - ", 1)[1], r.stdout + r.stderr)
+    if r.returncode and "not ok" not in r.stdout:
+        check(False, "openai client", r.stdout + r.stderr)
+
+
 def main():
     if not os.path.exists(MODEL):
         print("1..1\nok 1 - hearthd # SKIP there is no model at " + os.path.relpath(MODEL, ROOT))
         return 0
     d = Daemon()
-    for t in (test_info, test_chat, test_tools, test_format, test_responses, test_refusals, test_leaving, test_many, test_wyoming, test_audio):
+    for t in (test_info, test_chat, test_tools, test_format, test_responses, test_refusals, test_leaving, test_many, test_wyoming, test_audio, test_openai_client):
         try:
             t(d)
         except Exception as e:  # a broken answer is a failure of that group, not of the rest
