@@ -17,6 +17,3 @@ hearth_SRCS := \
 	tools/hearth_say.c \
 	tools/hearth_turn.c \
 	# EOL
-SCRIPT_TESTS += \
-	tests/unit/test_hearthctl.sh \
-	# EOL

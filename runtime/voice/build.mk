@@ -43,6 +43,9 @@ TESTS += \
 	test_stt_model \
 	test_vad \
 	# EOL
+BENCHES += \
+	bench_stt \
+	# EOL
 FUZZERS += \
 	fuzz_onnx \
 	fuzz_wav \

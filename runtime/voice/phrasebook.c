@@ -28,6 +28,9 @@ struct phrasebook {
 	struct slot slots[N_SLOTS];
 	unsigned *weights; /* running sums over the patterns */
 	size_t n_patterns;
+	char *loaded;      /* more patterns, each NUL-terminated */
+	char **lines;
+	size_t n_lines;
 };
 
 /* One sentence in the making. */
@@ -71,6 +74,8 @@ void phrasebook_free(struct phrasebook *b)
 		free(b->slots[s].values);
 	}
 	free(b->weights);
+	free(b->loaded);
+	free(b->lines);
 	free(b);
 }
 
@@ -223,6 +228,66 @@ int phrasebook_add(struct phrasebook *b, const char *slot, const char *value)
 	return 0;
 }
 
+/* Letters, apostrophes, spaces, and slots that exist. */
+static bool good_line(const char *s)
+{
+	while (*s) {
+		if (*s == '{') {
+			size_t n = strcspn(++s, "}");
+
+			if (!s[n] || slot_index(s, n) < 0)
+				return false;
+			s += n + 1;
+		} else if (*s == ' ' || word_char((unsigned char)*s)) {
+			s++;
+		} else {
+			return false;
+		}
+	}
+	return true;
+}
+
+int phrasebook_load(struct phrasebook *b, const char *text, struct hearth_err *err)
+{
+	char *copy = strdup(text), **lines = NULL;
+	size_t n = 0, count = 1;
+
+	for (const char *p = text; *p; p++)
+		count += *p == '\n';
+	lines = calloc(count, sizeof(*lines));
+	if (!copy || !lines) {
+		free(copy);
+		free(lines);
+		return err_set(err, -ENOMEM, "no memory for the phrases");
+	}
+	for (char *p = copy, *end; *p; p = end) {
+		size_t len = strcspn(p, "\n");
+
+		end = p + len + (p[len] != '\0');
+		p[len] = '\0';
+		if (!good_line(p)) {
+			int rc = err_set(err, -EINVAL, "phrases, line %zu: only words and known {slots}: \"%.60s\"", n + 1, p);
+
+			free(copy);
+			free(lines);
+			return rc;
+		}
+		if (*p)
+			lines[n++] = p;
+	}
+	free(b->loaded);
+	free(b->lines);
+	b->loaded = copy;
+	b->lines = lines;
+	b->n_lines = n;
+	return 0;
+}
+
+size_t phrasebook_loaded(const struct phrasebook *b)
+{
+	return b->n_lines;
+}
+
 /* -- expansion ------------------------------------------------------------------- */
 
 static uint64_t rng_next(uint64_t *state)
@@ -356,27 +421,34 @@ static void squeeze(char *s)
 	*to = '\0';
 }
 
+static const char *pick_pattern(const struct phrasebook *b, struct draft *d)
+{
+	size_t pick, lo = 0, hi = b->n_patterns - 1;
+
+	if (b->n_lines > 0 && rng_below(d, 2))
+		return b->lines[rng_below(d, b->n_lines)];
+	pick = rng_below(d, b->weights[hi]);
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (b->weights[mid] <= pick)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return strchr(phrase_patterns[lo], ' ') + 1;
+}
+
 int phrasebook_expand(const struct phrasebook *b, size_t n, uint64_t seed,
 		      int (*fn)(void *ctx, const char *sentence), void *ctx)
 {
-	unsigned total = b->weights[b->n_patterns - 1];
 	struct draft d = { .b = b, .rng = seed };
 
 	/* A home without lamps skips many patterns: bounded, not for ever. */
 	for (size_t made = 0, tried = 0; made < n && tried < n * 20; tried++) {
-		size_t pick = rng_below(&d, total), lo = 0, hi = b->n_patterns - 1;
-		const char *p;
+		const char *p = pick_pattern(b, &d);
 		int rc;
 
-		while (lo < hi) {
-			size_t mid = (lo + hi) / 2;
-
-			if (b->weights[mid] <= pick)
-				lo = mid + 1;
-			else
-				hi = mid;
-		}
-		p = strchr(phrase_patterns[lo], ' ') + 1;
 		d.n = 0;
 		d.failed = false;
 		d.text[0] = '\0';
@@ -409,6 +481,8 @@ uint64_t phrasebook_digest(const struct phrasebook *b)
 		h = fold(h, phrase_patterns[i]);
 	for (const struct phrase_macro *m = phrase_macros; m->name; m++)
 		h = fold(fold(h, m->name), m->pattern);
+	for (size_t i = 0; i < b->n_lines; i++)
+		h = fold(h, b->lines[i]);
 	for (size_t s = 0; s < N_SLOTS; s++) {
 		h = fold(h, slot_names[s]);
 		for (size_t i = 0; i < b->slots[s].n; i++)

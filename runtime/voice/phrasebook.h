@@ -27,6 +27,14 @@ void phrasebook_free(struct phrasebook *b);
 int phrasebook_add(struct phrasebook *b, const char *slot, const char *value);
 
 /*
+ * More patterns, one a line, of words and {slots} only: what
+ * tools/speech_phrases.py makes from the home model's own sentences. They are
+ * drawn as often as the built-in ones. -EINVAL with the line that is wrong.
+ */
+int phrasebook_load(struct phrasebook *b, const char *text, struct hearth_err *err);
+size_t phrasebook_loaded(const struct phrasebook *b); /* patterns */
+
+/*
  * Lower-case words of letters and apostrophes; numbers become words; marks
  * become spaces. The caller frees. "" when nothing is left.
  */

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "voice/silero.h"
@@ -207,6 +208,8 @@ static int write_file(const char *path, const uint8_t *data, size_t n, struct he
 	if (asprintf(&temp, "%s.XXXXXX", path) < 0)
 		return err_set(err, -ENOMEM, "no memory to write %s", path);
 	fd = mkstemp(temp);
+	if (fd >= 0 && fchmod(fd, 0644))
+		errno = 0; /* then only this user can read it */
 	f = fd < 0 ? NULL : fdopen(fd, "wb");
 	if (!f) {
 		rc = err_set(err, -errno, "%s: cannot be written: %s", path, strerror(errno));

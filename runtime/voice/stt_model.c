@@ -13,6 +13,7 @@
 #include "voice/trigram.h"
 
 #define SENTENCES 60000
+#define MAX_PHRASES (64u << 20) /* bytes */
 #define SEED      20261129u
 #define FORMAT    "1" /* of the files; raised when what is written changes */
 #define CMUDICT   "/usr/share/pocketsphinx/model/en-us/cmudict-en-us.dict"
@@ -74,6 +75,9 @@ static int write_file(const char *path, struct build *b, int (*fill)(struct buil
 	fd = mkstemp(temp);
 	if (fd < 0)
 		return err_set(err, -errno, "%s: cannot be written: %s", path, strerror(errno));
+	/* For every user of the machine: the names of a home are no secret of its cache. */
+	if (fchmod(fd, 0644))
+		errno = 0;
 	f = fdopen(fd, "w");
 	if (!f) {
 		rc = err_set(err, -errno, "%s: cannot be written: %s", path, strerror(errno));
@@ -154,7 +158,8 @@ static int build_files(struct build *b, const struct phrasebook *book, const cha
 	int rc = trigram_new(&b->t);
 
 	if (!rc)
-		rc = phrasebook_expand(book, SENTENCES, SEED, add_sentence, b->t);
+		rc = phrasebook_expand(book, phrasebook_loaded(book) ? 2 * SENTENCES : SENTENCES, SEED,
+				       add_sentence, b->t);
 	if (!rc)
 		rc = add_extra(b->t, extra);
 	if (!rc) {
@@ -206,14 +211,52 @@ static int make_folders(const char *dir, struct hearth_err *err)
 	}
 }
 
-int stt_model_build(const struct phrasebook *book, const char *extra, const char *cmudict,
+/* No file is no error. */
+static int load_phrases(struct phrasebook *book, const char *dir, struct hearth_err *err)
+{
+	char path[PATH_MAX], *text = NULL;
+	size_t n = 0, got;
+	FILE *f;
+	int rc;
+
+	if (snprintf(path, sizeof(path), "%s/" STT_MODEL_PHRASES, dir) >= (int)sizeof(path))
+		return err_set(err, -ENAMETOOLONG, "the folder name is too long: %s", dir);
+	f = fopen(path, "re");
+	if (!f)
+		return errno == ENOENT || errno == ENOTDIR ? 0 : err_set(err, -errno, "%s: %s", path, strerror(errno));
+	do {
+		char *grown = n + 65536 < MAX_PHRASES ? realloc(text, n + 65536 + 1) : NULL;
+
+		if (!grown) {
+			free(text);
+			fclose(f);
+			return err_set(err, -E2BIG, "%s: too large", path);
+		}
+		text = grown;
+		got = fread(text + n, 1, 65536, f);
+		n += got;
+	} while (got > 0);
+	text[n] = '\0';
+	fclose(f);
+	rc = phrasebook_load(book, text, err);
+	free(text);
+	return rc ? err_prefix(err, rc, "%s", path) : 0;
+}
+
+int stt_model_build(struct phrasebook *book, const char *extra, const char *cmudict,
 		    const char *dir, struct stt_model *ret, struct hearth_err *err)
 {
 	struct build b = { .cmudict = cmudict ? cmudict : CMUDICT };
 	struct stt_model m = { 0 };
 	char notes[PATH_MAX];
-	uint64_t digest = phrasebook_digest(book);
+	uint64_t digest;
 	int rc, n;
+
+	rc = load_phrases(book, dir, err);
+	if (rc)
+		return rc;
+	m.phrases = phrasebook_loaded(book);
+	digest = phrasebook_digest(book);
 
 	fold(&digest, FORMAT);
 	fold(&digest, b.cmudict);
