@@ -11,7 +11,7 @@ static const char help[] =
 	"Says what every tenant would be charged in each pool, and whether that fits.\n"
 	"Nothing is loaded.\n"
 	"\n"
-	"  -c, --ctx N          context in tokens (default: 2048)\n"
+	"  -c, --ctx N          context in tokens (default: 4096)\n"
 	"      --kv TYPE        int8 or f16\n"
 	"  -t, --threads N      threads of the model\n"
 	"      --budget T.P=N   the most that tenant T may take in pool P, like llm.kv=64M\n"

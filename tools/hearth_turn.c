@@ -25,7 +25,7 @@ static const char help[] =
 	"      --sound DEVICE   ALSA device of --play and --mic (default: default)\n"
 	"      --text           the arguments are commands, not files\n"
 	"      --voice NAME     voice of the answer (flite: slt, rms, awb, kal16; espeak-ng)\n"
-	"  -c, --ctx N          context in tokens (default: 2048)\n"
+	"  -c, --ctx N          context in tokens (default: 4096)\n"
 	"  -t, --threads N      threads of the model (default: one per core)\n"
 	"      --kv TYPE        int8 or f16\n"
 	"      --budget T.P=N   the most that tenant T may take in pool P, like llm.kv=64M\n"
@@ -38,6 +38,8 @@ static const char help[] =
 	"  -j, --json           print everything as one JSON document\n"
 	"      --trace FILE     write the turns in Chrome's trace-event format (Perfetto draws it)\n"
 	"  -q, --quiet          print the reply alone\n";
+
+#define LOWEST_RATE 6000 /* Hz; below it a consonant is like another */
 
 enum { OPT_PLAY = 2000, OPT_MIC, OPT_SOUND, OPT_TEXT, OPT_TRACE };
 
@@ -171,6 +173,12 @@ static int one(struct job *j, const char *source)
 			ret = audio_in_wav(source, AUDIO_RATE, &in, &err);
 		if (ret)
 			return complain(j->mic ? EXIT_DEVICE : EXIT_AUDIO, "%s", err.text);
+		if (audio_in_info(in) && audio_in_info(in)->rate < LOWEST_RATE) {
+			code = complain(EXIT_AUDIO, "%s has a rate of %d Hz, which holds no words: %d Hz or more are needed", source,
+					audio_in_info(in)->rate, LOWEST_RATE);
+			audio_in_close(in);
+			return code;
+		}
 		if (audio_in_remark(in) && !j->c.quiet)
 			fprintf(stderr, "hearth: %s\n", audio_in_remark(in));
 		if (j->mic && !j->c.quiet && !j->c.json)

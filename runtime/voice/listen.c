@@ -173,7 +173,8 @@ static void on_vad(void *ctx, const struct vad_event *ev)
 		ask(l);
 		l->ended = true;
 		mailbox_put(l->box, &(struct mail){ .kind = MAIL_END, .id = *l->next_id, .ns = arrival(l, ev->at),
-						    .decided = mono_ns() });
+						    .decided = mono_ns(),
+						    .status = l->pos - l->from >= (int64_t)l->opts.longest_ms * AUDIO_RATE / 1000 ? -E2BIG : 0 });
 		break;
 	case VAD_BLIP:
 		if (!l->asked)

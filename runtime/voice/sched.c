@@ -49,6 +49,7 @@ struct sched {
 	atomic_bool speaking;      /* the mouth is open */
 	uint64_t utterance;        /* the one that counts */
 	bool decided;              /* the end of the turn */
+	bool too_long;             /* the utterance had to be ended by force */
 	bool have_final;
 	struct stt_result final;
 	int64_t stt_from;
@@ -315,6 +316,27 @@ static void forget_calls(struct sched *s)
 	}
 }
 
+/* Drops every turn before this one. false: there is none, or it cannot be done. */
+static bool forget(struct sched *s)
+{
+	size_t n;
+	const struct chat_msg *msgs = talk_msgs(s->parts.talk, &n);
+	char *user = n && msgs[n - 1].role == CHAT_USER ? strdup(msgs[n - 1].content) : NULL;
+	bool done = false;
+	int turns;
+
+	if (user && talk_turns(s->parts.talk) > 1) {
+		turns = talk_forget(s->parts.talk, &s->r->err);
+		if (turns > 0 && !talk_now(s->parts.talk, &s->r->err)) {
+			s->mark = talk_len(s->parts.talk);
+			done = !talk_user(s->parts.talk, user);
+			s->r->forgot += turns - 1;
+		}
+	}
+	free(user);
+	return done;
+}
+
 /* Starts the model on the conversation as it is. An early answer is only kept until it is committed. */
 static int start_answer(struct sched *s, bool committed)
 {
@@ -329,6 +351,11 @@ static int start_answer(struct sched *s, bool committed)
 		ret = encode(s, true, &ids, &s->r->err);
 		if (ret)
 			break;
+		if (!tries && s->rounds == 0 && ids.n + s->opts.max_tokens > engine_the_plan(s->parts.engine)->ctx && forget(s)) {
+			/* No room for a whole answer: the oldest turns go, and that is said. */
+			ids.n = 0;
+			continue;
+		}
 		q.tokens = ids.id;
 		q.n_tokens = (uint32_t)ids.n;
 		q.max_tokens = s->opts.max_tokens;
@@ -346,23 +373,6 @@ static int start_answer(struct sched *s, bool committed)
 		s->n_content = 0;
 		chat_parser_reset(s->parser);
 		ret = gen_start(s->session, &q, &a->gen, &s->r->err);
-		if (ret == -E2BIG && !tries && s->rounds == 0) {
-			/* The context is full: the oldest turns go, and that is said. */
-			size_t n;
-			const struct chat_msg *msgs = talk_msgs(s->parts.talk, &n);
-			char *user = n && msgs[n - 1].role == CHAT_USER ? strdup(msgs[n - 1].content) : NULL;
-			int forgot = user ? talk_forget(s->parts.talk, &s->r->err) : -ENOMEM;
-
-			if (forgot > 1 && !talk_now(s->parts.talk, &s->r->err)) {
-				s->mark = talk_len(s->parts.talk);
-				if (!talk_user(s->parts.talk, user)) {
-					s->r->forgot += forgot - 1;
-					free(user);
-					continue;
-				}
-			}
-			free(user);
-		}
 		break;
 	}
 	tok_ids_free(&ids);
@@ -652,6 +662,8 @@ static bool act(struct sched *s)
 		trace_span(s->trace, "stt", "decode", s->stt_from, s->final.final_ns);
 	memcpy(s->r->transcript, s->final.text, sizeof(s->r->transcript));
 	s->r->score = s->final.score;
+	if (s->too_long && s->final.verdict == STT_COMMAND)
+		s->final.verdict = STT_REJECTED;
 	if (s->final.verdict == STT_COMMAND) {
 		if (s->answer.running || s->answer.done)
 			commit(s);
@@ -663,7 +675,13 @@ static bool act(struct sched *s)
 		static const char sorry[] = "Sorry, I did not understand that.";
 
 		s->r->end = TURN_REJECTED;
-		err_set(&s->r->err, -ENOMSG, "what was said is not a command of this home");
+		if (s->answer.running || s->answer.done)
+			drop_answer(s);
+		s->answer.done = false;
+		if (s->too_long)
+			err_set(&s->r->err, -ENOMSG, "speech went on for more than %u s, which is no command", s->opts.longest_ms / 1000);
+		else
+			err_set(&s->r->err, -ENOMSG, "what was said is not a command of this home");
 		s->r->fallback = true;
 		speak(s, sorry, sizeof(sorry) - 1);
 		chunker_finish(s->chunker);
@@ -754,6 +772,7 @@ static void run(struct sched *s, bool listening)
 		case MAIL_END:
 			s->utterance = m.id;
 			s->decided = true;
+			s->too_long = m.status != 0;
 			trace_mark(s->trace, TRACE_SPEECH_END, m.ns);
 			trace_mark(s->trace, TRACE_ENDPOINT, m.decided);
 			trace_span(s->trace, "audio", "speech", ({ int64_t at = m.ns; trace_at(s->trace, TRACE_SPEECH_START, &at); at; }), m.ns);
@@ -856,7 +875,7 @@ static int turn(struct sched *s, struct audio_in *in, const char *text, const st
 	s->r = &r;
 	s->trace = r.trace;
 	s->utterance = 0;
-	s->decided = s->have_final = false;
+	s->decided = s->have_final = s->too_long = false;
 	s->stt_from = 0;
 	s->rounds = 0;
 	s->said = s->spoken = 0;

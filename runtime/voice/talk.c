@@ -147,6 +147,11 @@ int talk_assistant(struct talk *t, const char *content, const struct chat_call *
 	return 0;
 }
 
+int talk_turns(const struct talk *t)
+{
+	return t->turns;
+}
+
 size_t talk_len(const struct talk *t)
 {
 	return t->n;

@@ -30,6 +30,7 @@ int talk_assistant(struct talk *talk, const char *content, const struct chat_cal
 int talk_tool(struct talk *talk, const char *result);
 
 size_t talk_len(const struct talk *talk);
+int talk_turns(const struct talk *talk); /* user messages */
 /*
  * Forgets the messages from @len on. Those that told states cannot be taken
  * back one by one: cutting one tells everything again at the next talk_now().

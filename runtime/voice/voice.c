@@ -51,7 +51,7 @@ void voice_defaults(struct voice_opts *o)
 {
 	memset(o, 0, sizeof(*o));
 	o->backend = HEARTH_BACKEND_AUTO;
-	o->ctx = 2048;
+	o->ctx = 4096;
 	o->kv = KV_I8;
 	o->listen = o->speak = true;
 	sched_defaults(&o->sched);
@@ -112,6 +112,44 @@ static void budget_for(uint64_t bytes, uint64_t asked, struct hearth_budget *b)
 	b->low = b->min;
 }
 
+/* Does the model with this context stay within what was asked for it? */
+static bool model_fits(const struct voice_opts *o, uint32_t ctx)
+{
+	const uint64_t *max = o->max[VOICE_LLM];
+	struct engine_plan e;
+	struct engine_opts eo;
+
+	engine_opts_of(o, &eo);
+	eo.ctx = ctx;
+	return !engine_plan(&eo, &e, NULL) && (!max[HEARTH_KIND_WEIGHTS] || e.bytes[ENGINE_WEIGHTS] <= max[HEARTH_KIND_WEIGHTS]) &&
+	       (!max[HEARTH_KIND_KV] || e.bytes[ENGINE_KV] <= max[HEARTH_KIND_KV]) &&
+	       (!max[HEARTH_KIND_SCRATCH] || e.bytes[ENGINE_SCRATCH] <= max[HEARTH_KIND_SCRATCH]) &&
+	       (!max[HEARTH_KIND_ACCOUNT] || e.bytes[ENGINE_ACCOUNT] <= max[HEARTH_KIND_ACCOUNT]);
+}
+
+/* Where a shorter context would help, says how long it may be. */
+static void largest_context(const struct voice_opts *o, struct voice_plan *p)
+{
+	uint32_t low = 0, high = p->engine.ctx;
+
+	p->engine.ctx_fit = 0;
+	if (model_fits(o, high))
+		return; /* it is another tenant that does not fit */
+	while (low + 1 < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (model_fits(o, mid))
+			low = mid;
+		else
+			high = mid;
+	}
+	p->engine.ctx_fit = low;
+	if (low)
+		snprintf(p->why_not + strlen(p->why_not), sizeof(p->why_not) - strlen(p->why_not), "; the largest context that fits is %u tokens", low);
+	else
+		snprintf(p->why_not + strlen(p->why_not), sizeof(p->why_not) - strlen(p->why_not), "; no context fits");
+}
+
 int voice_plan(const struct voice_opts *o, struct voice_plan *ret_plan, struct hearth_err *err)
 {
 	static const enum hearth_kind kinds[ENGINE_POOLS] = { HEARTH_KIND_WEIGHTS, HEARTH_KIND_KV, HEARTH_KIND_SCRATCH, HEARTH_KIND_ACCOUNT };
@@ -166,14 +204,8 @@ int voice_plan(const struct voice_opts *o, struct voice_plan *ret_plan, struct h
 					 (double)bytes / MIB, hearth_kind_name((enum hearth_kind)k), (double)asked / MIB);
 			}
 		}
-	/* Of a context that is too long for its budget the longest that fits is known. */
-	if (o->max[VOICE_LLM][HEARTH_KIND_KV] && p.engine.bytes[ENGINE_KV] > o->max[VOICE_LLM][HEARTH_KIND_KV] && p.engine.kv_bytes_per_token) {
-		uint64_t per_ctx = p.engine.bytes[ENGINE_KV] / (p.engine.ctx ? p.engine.ctx : 1);
-		uint64_t fit = per_ctx ? o->max[VOICE_LLM][HEARTH_KIND_KV] / per_ctx : 0;
-
-		p.engine.ctx_fit = (uint32_t)fit;
-		snprintf(p.why_not + strlen(p.why_not), sizeof(p.why_not) - strlen(p.why_not), fit ? "; the largest context that fits is %u tokens" : "; no context fits", (unsigned int)fit);
-	}
+	if (!p.fits)
+		largest_context(o, &p);
 	p.engine.fits = p.fits;
 	*ret_plan = p;
 	return 0;

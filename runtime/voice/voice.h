@@ -35,7 +35,7 @@ struct voice_opts {
 	const char *voice;         /* of the answer; NULL: the default */
 	enum hearth_backend backend;
 	const char *compute;       /* backend of the engine, NULL: auto */
-	uint32_t ctx, threads;     /* 0: 2048; one per core */
+	uint32_t ctx, threads;     /* 0: 4096, or what the model was trained for; one per core */
 	enum kv_type kv;
 	int end_wait_ms;           /* silence that ends a turn; 0: the detector's default */
 	bool listen, speak;        /* false: without VAD and STT; without TTS */
