@@ -66,6 +66,15 @@ check HAVE_MCAST_FLAGS "$@" <<'EOF'
 #include <net/genetlink.h>
 const struct genl_multicast_group t = { .name = "x", .flags = 0 };
 EOF
+check HAVE_DMA_BUF_VMAP_UNLOCKED "$@" <<'EOF'
+#include <linux/dma-buf.h>
+void *t = dma_buf_vmap_unlocked;
+EOF
+check HAVE_DMA_BUF_UNLOCKED "$@" <<'EOF'
+#include <linux/dma-buf.h>
+struct sg_table *t(struct dma_buf_attachment *a);
+struct sg_table *t(struct dma_buf_attachment *a) { return dma_buf_map_attachment_unlocked(a, 0); }
+EOF
 wait
 
 if [ ! -e "$tmp/HAVE_NOTHING.ok" ]; then

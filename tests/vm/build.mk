@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 SCRIPT_TESTS += \
+	tests/vm/netlink_spec.py \
 	tests/vm/test-vm.sh \
 # EOL
 

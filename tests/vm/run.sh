@@ -48,6 +48,8 @@ cp -p Kbuild "$src/"
 rsync_dir() { mkdir -p "$src/$1"; cp -pu "$1"/*.[ch] "$src/$1/" 2>/dev/null; }
 for d in kmod kmod/core uapi/linux tests/vectors; do rsync_dir $d; done
 cp -pu kmod/Kbuild kmod/conftest.sh "$src/kmod/"
+mkdir -p "$src/probe"
+cp -pu tests/vm/probe/* "$src/probe/"
 make -C "$kdir/build" M="$src/kmod" ARCH=$karch CROSS_COMPILE=$cross HEARTH_SELFTEST=y \
 	HEARTH_WERROR=y W=1 -j2 modules >"$out/module.log" 2>&1 ||
 	{ grep -E 'error|warning' "$out/module.log" | head -n 20 | sed 's/^/# /'; fail "the module does not build (log: $out/module.log)"; }
@@ -56,6 +58,10 @@ if grep -qE 'warning:' "$out/module.log"; then
 	fail "the module builds with warnings"
 fi
 echo "ok - $name: the module builds without a warning"
+# The driver that tests play a device with; after the module, whose findings
+# about the kernel it uses.
+make -C "$kdir/build" M="$src/probe" ARCH=$karch CROSS_COMPILE=$cross -j2 modules >"$out/probe.log" 2>&1 ||
+	{ grep -E 'error|warning' "$out/probe.log" | head -n 20 | sed 's/^/# /'; fail "the probe does not build (log: $out/probe.log)"; }
 
 # -- the programs
 root=$out/root
@@ -68,7 +74,8 @@ for p in $(sed -n 's/^\(vm_[a-z_]*\).*/\1/p' "tests/vm/$list.list" | sort -u); d
 done
 ${cross}strip "$root"/vm_* "$root/init" 2>/dev/null
 cp "$src/kmod/hearth.ko" "$root/hearth.ko"
-${cross}strip --strip-debug "$root/hearth.ko" 2>/dev/null
+cp "$src/probe/probe.ko" "$root/probe.ko"
+${cross}strip --strip-debug "$root/hearth.ko" "$root/probe.ko" 2>/dev/null
 
 # -- modules of the kernel that tests want
 want() {
