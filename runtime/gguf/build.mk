@@ -11,6 +11,12 @@ RT_SRCS += \
 TESTLIB_SRCS += \
 	tests/unit/synth.c \
 	# EOL
+BENCHES += \
+	bench_load \
+	# EOL
+FUZZERS += \
+	fuzz_gguf \
+	# EOL
 TESTS += \
 	test_gguf \
 	test_load \

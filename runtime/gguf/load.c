@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,6 +21,7 @@
 #define BLOCK_MAX     (64u << 20)
 #define DEPTH_DEFAULT 8
 #define DEPTH_MAX     256
+#define TOUCH_STEP    DIGEST_LEAF
 #define NAME_PREFIX   "weights-"
 #define LAYOUT_MAX    (HEARTH_REGION_NAME_LEN - sizeof(NAME_PREFIX) - 2 * DIGEST_BYTES - 1)
 
@@ -177,6 +180,86 @@ static int find_region(struct hearth_tenant *t, struct hearth_pool *pool, const 
 	return r;
 }
 
+/* -- pages ahead of the reads -----------------------------------------------
+ * A read into memory that has no pages yet makes them first, in the thread
+ * that asks for it, and that takes as long as the disk does. So a second
+ * thread makes them, ahead of the reads, and a read is asked for when its
+ * pages are there: two threads that fault in one file get into each other's
+ * way (docs/speed.md). It changes no content: MADV_POPULATE_WRITE only faults.
+ * Where the kernel has none (before 5.14) the reads do it.
+ */
+struct toucher {
+	pthread_t thread;
+	bool runs;
+	uint8_t *base;
+	uint64_t bytes;
+	atomic_bool stop;
+	pthread_mutex_t lock;
+	pthread_cond_t moved;
+	uint64_t upto;           /* under lock: bytes whose pages are there; UINT64_MAX: do not wait */
+};
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+static void touch_say(struct toucher *t, uint64_t upto)
+{
+	pthread_mutex_lock(&t->lock);
+	t->upto = upto;
+	pthread_cond_signal(&t->moved);
+	pthread_mutex_unlock(&t->lock);
+}
+
+static void *touch(void *arg)
+{
+	struct toucher *t = arg;
+
+	for (uint64_t at = 0; at < t->bytes && !atomic_load_explicit(&t->stop, memory_order_relaxed); at += TOUCH_STEP) {
+		uint64_t n = t->bytes - at < TOUCH_STEP ? t->bytes - at : TOUCH_STEP;
+
+		if (madvise(t->base + at, n, MADV_POPULATE_WRITE) < 0)
+			break;
+		touch_say(t, at + n);
+	}
+	touch_say(t, UINT64_MAX);
+	return NULL;
+}
+
+static void touch_start(struct toucher *t, struct hearth_region *r)
+{
+	*t = (struct toucher){ .base = hearth_region_ptr(r), .bytes = hearth_region_size(r) };
+	atomic_init(&t->stop, false);
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_cond_init(&t->moved, NULL);
+	t->runs = pthread_create(&t->thread, NULL, touch, t) == 0;
+	if (!t->runs)
+		t->upto = UINT64_MAX;
+}
+
+static void touch_stop(struct toucher *t)
+{
+	atomic_store(&t->stop, true);
+	if (t->runs)
+		pthread_join(t->thread, NULL);
+	pthread_mutex_destroy(&t->lock);
+	pthread_cond_destroy(&t->moved);
+}
+
+/* Whether the pages before @end are there; waits for them when @wait. */
+static bool touched(struct toucher *t, const uint8_t *end, bool wait)
+{
+	uint64_t need = (uint64_t)(end - t->base);
+	bool there;
+
+	pthread_mutex_lock(&t->lock);
+	while (wait && t->upto < need)
+		pthread_cond_wait(&t->moved, &t->lock);
+	there = t->upto >= need;
+	pthread_mutex_unlock(&t->lock);
+	return there;
+}
+
 /* -- reading ---------------------------------------------------------------- */
 
 struct reading {
@@ -187,6 +270,7 @@ struct reading {
 	size_t n_leaves;
 	uint64_t done, total;    /* bytes */
 	uint64_t last_said_ns;
+	struct toucher toucher;
 };
 
 static uint64_t now_ns(void)
@@ -224,6 +308,13 @@ static void arrived(void *ctx, size_t i)
 	hash_span(q->dst, q->need, rd->leaf + q->tag);
 	rd->done += q->need;
 	say_progress(rd, false);
+}
+
+static bool may_ask(void *ctx, size_t i, bool wait)
+{
+	struct reading *rd = ctx;
+
+	return touched(&rd->toucher, rd->piece[i].dst + rd->piece[i].need, wait);
 }
 
 /* Cuts the shares into reads; a read is a multiple of a leaf, so leaves are never cut. */
@@ -266,7 +357,7 @@ static int plan_reads(struct reading *rd, const struct load *l, struct hearth_er
 static int pull_by(struct reading *rd, enum load_way way, struct hearth_err *err)
 {
 	struct pull p = {
-		.piece = rd->piece, .n = rd->n_pieces, .cancel = rd->o->cancel, .arrived = arrived, .ctx = rd,
+		.piece = rd->piece, .n = rd->n_pieces, .cancel = rd->o->cancel, .may_ask = may_ask, .arrived = arrived, .ctx = rd,
 		.depth = rd->o->depth ? rd->o->depth : DEPTH_DEFAULT,
 	};
 
@@ -325,8 +416,11 @@ static int read_and_hash(struct load *l, const struct load_opts *o, const struct
 	int r;
 
 	r = plan_reads(&rd, l, err);
-	if (r == 0)
+	if (r == 0) {
+		touch_start(&rd.toucher, l->region);
 		r = read_all(&rd, l, err);
+		touch_stop(&rd.toucher);
+	}
 	if (r == 0)
 		r = join_digest(heads, gguf_n_parts(l->g), rd.leaf, rd.n_leaves, &l->digest, err);
 	if (r == 0)

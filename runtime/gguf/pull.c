@@ -79,6 +79,7 @@ static int run_pread(struct state *s, bool direct, struct hearth_err *err)
 	for (size_t i = 0; i < p->n; i++) {
 		struct piece *q = &p->piece[i];
 
+		p->may_ask(p->ctx, i, true);
 		do {
 			ssize_t n;
 
@@ -161,7 +162,7 @@ static int run_ring(struct state *s, struct io_uring *ring, uint32_t depth, stru
 	while (flying || next < p->n) {
 		struct piece *q = NULL;
 
-		while (flying < depth && next < p->n) {
+		while (flying < depth && next < p->n && p->may_ask(p->ctx, next, !flying)) {
 			queue_read(ring, &p->piece[next++]);
 			flying++;
 		}
@@ -176,7 +177,7 @@ static int run_ring(struct state *s, struct io_uring *ring, uint32_t depth, stru
 		}
 		flying--;
 		/* First the next read, so that the disk works while the caller hashes. */
-		if (next < p->n) {
+		if (next < p->n && p->may_ask(p->ctx, next, false)) {
 			queue_read(ring, &p->piece[next++]);
 			flying++;
 			io_uring_submit(ring);

@@ -26,6 +26,8 @@ struct pull {
 	size_t n;
 	uint32_t depth;
 	const atomic_bool *cancel;
+	/* Whether piece i may be asked for now; with @wait it comes back when it may. */
+	bool (*may_ask)(void *ctx, size_t i, bool wait);
 	/* Piece i is there. In the reading thread, in any order. */
 	void (*arrived)(void *ctx, size_t i);
 	void *ctx;

@@ -10,6 +10,9 @@ RT_SRCS += \
 	runtime/token/template_id.c \
 	runtime/token/tokenizer.c \
 	# EOL
+FUZZERS += \
+	fuzz_chat \
+	# EOL
 TESTS += \
 	test_chat \
 	test_tokenizer \

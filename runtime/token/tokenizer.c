@@ -439,7 +439,7 @@ static const struct special *special_at(const struct tok *t, const char *s, size
 static int encode_all(struct encoding *e, const char *text, size_t n, unsigned int flags,
 		      const struct tok_span *lit, size_t n_lit)
 {
-	const struct tok_span *lit_end = lit + n_lit;
+	const struct tok_span *lit_end = n_lit ? lit + n_lit : lit;
 	const struct tok *t = e->t;
 	size_t raw = 0, at = 0;
 	int r = 0;
