@@ -143,13 +143,26 @@ struct wanted {
 	const struct digest *content;    /* with this content, or NULL */
 };
 
+static bool row_is(const struct hearth_region_row *row, const char *pool, const struct wanted *want, struct label *ret)
+{
+	const char *layout = name_layout(row->name);
+	struct label label;
+
+	memcpy(&label, row->digest, sizeof(label));
+	if (!row->sealed || row->size != want->bytes || strcmp(row->pool, pool) || !layout || strcmp(layout, want->layout) ||
+	    (want->file && label.file != *want->file) ||
+	    (want->content && memcmp(&label.content, want->content, sizeof(label.content))))
+		return false;
+	*ret = label;
+	return true;
+}
+
 /* 1 and a mapped region when there is one, 0 when not, or a failure. */
 static int find_region(struct hearth_tenant *t, struct hearth_pool *pool, const struct wanted *want,
 		       struct hearth_region **ret, struct label *ret_label, struct hearth_err *err)
 {
 	struct hearth_region_row *row = NULL;
 	struct hearth_pool_info info;
-	const char *layout;
 	struct label label;
 	size_t n = 0;
 	int r;
@@ -161,12 +174,7 @@ static int find_region(struct hearth_tenant *t, struct hearth_pool *pool, const 
 		return err_set(err, r, "the regions of the pool cannot be listed: %s", strerror(-r));
 	r = 0;
 	for (size_t i = 0; i < n && r == 0; i++) {
-		layout = name_layout(row[i].name);
-		memcpy(&label, row[i].digest, sizeof(label));
-		if (!row[i].sealed || row[i].size != want->bytes || strcmp(row[i].pool, info.name) ||
-		    !layout || strcmp(layout, want->layout) ||
-		    (want->file && label.file != *want->file) ||
-		    (want->content && memcmp(&label.content, want->content, sizeof(label.content))))
+		if (!row_is(&row[i], info.name, want, &label))
 			continue;
 		r = hearth_region_find(t, pool, row[i].name, row[i].digest, ret, err);
 		if (r == 0) {
@@ -178,6 +186,38 @@ static int find_region(struct hearth_tenant *t, struct hearth_pool *pool, const 
 	}
 	free(row);
 	return r;
+}
+
+/* The digest of each part's header, which the window holds since it was parsed from it. */
+static struct digest *digest_heads(const struct gguf *g)
+{
+	struct digest *heads = calloc(gguf_n_parts(g), sizeof(*heads));
+
+	for (uint32_t i = 0; heads && i < gguf_n_parts(g); i++)
+		heads[i] = digest_of(gguf_window(g, i)->base, (size_t)gguf_head_bytes(g, i));
+	return heads;
+}
+
+bool load_there(const struct gguf *g, struct hearth_tenant *tenant, struct hearth_pool *pool, const char *layout)
+{
+	struct wanted want = { .layout = layout ? layout : "", .bytes = load_region_bytes(g) };
+	struct digest *heads = digest_heads(g);
+	struct hearth_region_row *row = NULL;
+	struct hearth_pool_info info;
+	struct label label;
+	bool there = false;
+	uint64_t file;
+	size_t n = 0;
+
+	want.file = &file;
+	if (heads && files_id(g, heads, &file, NULL) == 0 && hearth_pool_info(pool, &info) == 0 &&
+	    hearth_regions(hearth_tenant_connection(tenant), &row, &n) == 0)
+		for (size_t i = 0; i < n && !there; i++)
+			there = row_is(&row[i], info.name, &want, &label) &&
+				strcmp(row[i].tenant, hearth_tenant_name(tenant)) == 0;
+	free(row);
+	free(heads);
+	return there;
 }
 
 /* -- pages ahead of the reads -----------------------------------------------
@@ -571,7 +611,7 @@ static int load_fresh(struct load *l, struct hearth_tenant *t, struct hearth_poo
 }
 
 static int load_any(struct load *l, struct hearth_tenant *t, struct hearth_pool *pool, const struct load_opts *o,
-		    struct digest *heads, struct hearth_err *err)
+		    const struct digest *heads, struct hearth_err *err)
 {
 	struct wanted want = { .layout = o->layout ? o->layout : "", .bytes = l->bytes };
 	struct hearth_region *region = NULL;
@@ -579,12 +619,6 @@ static int load_any(struct load *l, struct hearth_tenant *t, struct hearth_pool 
 	uint64_t file;
 	int r;
 
-	for (uint32_t i = 0; i < gguf_n_parts(l->g); i++) {
-		const struct window *w = gguf_window(l->g, i);
-
-		/* The window holds at least the header: it was parsed from it. */
-		heads[i] = digest_of(w->base, (size_t)gguf_head_bytes(l->g, i));
-	}
 	r = files_id(l->g, heads, &file, err);
 	if (r < 0)
 		return r;
@@ -598,35 +632,6 @@ static int load_any(struct load *l, struct hearth_tenant *t, struct hearth_pool 
 		return load_fresh(l, t, pool, o, heads, file, err);
 	use_found(l, region, &label, "found in memory, nothing was read");
 	return o->verify ? verify(l, &label, heads, err) : 0;
-}
-
-bool load_there(const struct gguf *g, struct hearth_tenant *tenant, struct hearth_pool *pool,
-		const char *layout)
-{
-	struct digest *heads = calloc(gguf_n_parts(g), sizeof(*heads));
-	struct hearth_region_row *row = NULL;
-	struct hearth_pool_info info;
-	bool there = false;
-	struct label label;
-	uint64_t file;
-	size_t n = 0;
-
-	for (uint32_t i = 0; heads && i < gguf_n_parts(g); i++)
-		heads[i] = digest_of(gguf_window(g, i)->base, (size_t)gguf_head_bytes(g, i));
-	if (heads && !files_id(g, heads, &file, NULL) && !hearth_pool_info(pool, &info) &&
-	    !hearth_regions(hearth_tenant_connection(tenant), &row, &n)) {
-		for (size_t i = 0; i < n; i++) {
-			const char *l = name_layout(row[i].name);
-
-			memcpy(&label, row[i].digest, sizeof(label));
-			there |= row[i].sealed && l && !strcmp(l, layout ? layout : "") &&
-				 !strcmp(row[i].pool, info.name) && label.file == file &&
-				 !strcmp(row[i].tenant, hearth_tenant_name(tenant));
-		}
-	}
-	free(row);
-	free(heads);
-	return there;
 }
 
 static int check_opts(const struct load_opts *o, struct hearth_err *err)
@@ -654,7 +659,7 @@ int load_weights(struct gguf *g, struct hearth_tenant *tenant, struct hearth_poo
 	if (r < 0)
 		return r;
 	l = calloc(1, sizeof(*l));
-	heads = calloc(gguf_n_parts(g), sizeof(*heads));
+	heads = digest_heads(g);
 	if (l)
 		l->share = calloc(gguf_n_parts(g), sizeof(*l->share));
 	if (!l || !heads || !l->share) {

@@ -24,9 +24,6 @@ static const struct chat_family qwen3_thinking = {
 	.name = "qwen3-thinking", .tools = true, .system_then_gap = true, .think = THINK_ALWAYS, .history_think = true,
 	.last_always = true,
 };
-static const struct chat_family hearth = {
-	.name = "hearth", .tools = true, .system_then_gap = true, .think = THINK_CHOICE,
-};
 static const struct chat_family chatml = {
 	.name = "chatml",
 };
@@ -44,12 +41,11 @@ static const struct {
 	{ 0xd2bfc2e6fc2e279eull, &qwen3 },          /* the same as rewritten by unsloth */
 	{ 0x895a14b8f2438a51ull, &qwen3_instruct }, /* unsloth, Qwen3 2507 Instruct */
 	{ 0xd80675e9cd9b2351ull, &qwen3_thinking }, /* unsloth, Qwen3 2507 Thinking */
-	{ 0x12803cbeffab91e1ull, &qwen3 },          /* Qwen3's form in hearth's words: tools/home's models */
-	{ 0x72215c6f858d261bull, &hearth },         /* hearth.jinja, for hearth's own models */
+	{ 0x12803cbeffab91e1ull, &qwen3 },          /* the same in hearth's words: tools/home/chat.jinja */
 	{ 0xcbaeceef5046c24bull, &chatml },         /* ChatML without more, as unsloth writes it */
 };
 
-static const struct chat_family *const families[] = { &qwen25, &qwen3, &qwen3_instruct, &qwen3_thinking, &hearth, &chatml };
+static const struct chat_family *const families[] = { &qwen25, &qwen3, &qwen3_instruct, &qwen3_thinking, &chatml };
 
 static int open_family(const struct chat_family *f, struct chat **ret, struct hearth_err *err)
 {
@@ -79,7 +75,7 @@ int chat_open_named(const char *family, struct chat **ret, struct hearth_err *er
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
 		if (strcmp(families[i]->name, family) == 0)
 			return open_family(families[i], ret, err);
-	return err_set(err, -EINVAL, "there is no chat template \"%.40s\"; there are qwen2.5, qwen3, qwen3-instruct, qwen3-thinking, hearth and chatml",
+	return err_set(err, -EINVAL, "there is no chat template \"%.40s\"; there are qwen2.5, qwen3, qwen3-instruct, qwen3-thinking and chatml",
 		       family);
 }
 

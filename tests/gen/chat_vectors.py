@@ -3,14 +3,17 @@
 """Writes tests/data/chat_vectors.json: conversations, and what the models' own
 Jinja templates make of them.
 
-usage: chat_vectors.py FAMILY=TEMPLATE.jinja... >tests/data/chat_vectors.json
+usage: chat_vectors.py FAMILY[:plain]=TEMPLATE.jinja... >tests/data/chat_vectors.json
+
+":plain" leaves out what a home never says (empty messages, think blocks inside
+content), where hearth's own template is simpler than Qwen's.
 
 The committed file was made with Jinja 3.1 and transformers' settings
 (trim_blocks, lstrip_blocks, tojson = json.dumps without escapes) from
   qwen2.5         Qwen/Qwen2.5-7B-Instruct, llama.cpp 80fb11ac73e6 models/templates
   qwen3           Qwen/Qwen3-0.6B, the same place; and unsloth 015bdef0d94a, which agreed
   qwen3-instruct, qwen3-thinking, chatml   unsloth 015bdef0d94a, chat_templates.py
-  hearth          runtime/token/hearth.jinja
+  qwen3:plain     tools/home/chat.jinja
 """
 import json
 import random
@@ -42,26 +45,28 @@ def environment():
     return env
 
 
-def conversation(rng, tools_known):
+def conversation(rng, tools_known, plain):
+    texts = [t for t in TEXTS if t and "think>" not in t] if plain else TEXTS
+    thoughts = ["Let me see.", "\nlines\n\n"] + ([] if plain else [""])
     out = []
     if rng.random() < 0.6:
-        out.append({"role": "system", "content": rng.choice(TEXTS)})
-    for _ in range(rng.randint(0 if out else 1, 4)):
-        out.append({"role": "user", "content": rng.choice(TEXTS)})
+        out.append({"role": "system", "content": rng.choice(texts)})
+    for _ in range(rng.randint(0 if out and not plain else 1, 4)):
+        out.append({"role": "user", "content": rng.choice(texts)})
         if rng.random() < 0.15:
-            out.append({"role": "system", "content": rng.choice(TEXTS)})
+            out.append({"role": "system", "content": rng.choice(texts)})
         for _ in range(rng.randint(0, 2) if tools_known else 0):
-            m = {"role": "assistant", "content": rng.choice(TEXTS) if rng.random() < 0.4 else "", "tool_calls": [
+            m = {"role": "assistant", "content": rng.choice(texts) if rng.random() < 0.4 else "", "tool_calls": [
                 {"type": "function", "function": {"name": rng.choice(["HassTurnOn", "HassLightSet"]), "arguments": rng.choice(ARGS)}}
                 for _ in range(rng.randint(1, 3))]}
             if rng.random() < 0.3:
-                m["reasoning_content"] = rng.choice(["Let me see.", "\nlines\n\n", ""])
+                m["reasoning_content"] = rng.choice(thoughts)
             out.append(m)
             out += [{"role": "tool", "content": rng.choice(RESULTS)} for _ in m["tool_calls"]]
         if rng.random() < 0.7:
-            m = {"role": "assistant", "content": rng.choice(TEXTS)}
+            m = {"role": "assistant", "content": rng.choice(texts)}
             if rng.random() < 0.3:
-                m["reasoning_content"] = rng.choice(["Let me see.", "\nlines\n\n", ""])
+                m["reasoning_content"] = rng.choice(thoughts)
             out.append(m)
     return out
 
@@ -70,13 +75,14 @@ def main():
     vectors = []
     for arg in sys.argv[1:]:
         family, path = arg.split("=", 1)
+        family, _, kind = family.partition(":")
         with open(path, encoding="utf-8") as f:
             template = environment().from_string(f.read())
         rng = random.Random(2026)
         for i in range(16):
             tools_known = family != "chatml"
             tools = TOOLS if tools_known and rng.random() < 0.5 else None
-            messages = conversation(rng, tools_known)
+            messages = conversation(rng, tools_known, kind == "plain")
             thinking = rng.random() < 0.5
             prompt = rng.random() < 0.8
             text = template.render(messages=messages, tools=tools, add_generation_prompt=prompt, enable_thinking=thinking)

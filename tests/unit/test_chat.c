@@ -192,10 +192,10 @@ static void templates_are_known_by_what_they_do(void **state)
 	assert_true(template_id("{{ 'x", 5) == 0);
 	assert_true(template_id("{%", 2) == 0);
 
-	chat = open_file("runtime/token/hearth.jinja", &err);
+	chat = open_file("tools/home/chat.jinja", &err);
 	if (!chat)
-		fail_msg("hearth.jinja is not known: %s", err.text);
-	assert_string_equal(chat_family(chat), "hearth");
+		fail_msg("tools/home/chat.jinja is not known: %s", err.text);
+	assert_string_equal(chat_family(chat), "qwen3");
 	chat_free(chat);
 	chat = NULL;
 	assert_int_equal(chat_open_template(a, strlen(a), &chat, &err), -EOPNOTSUPP);

@@ -162,8 +162,11 @@ static void a_second_load_reads_nothing(void **state)
 	struct box b;
 
 	box_open(&b, 64 << 20);
+	assert_false(load_there(g, b.t, b.pool, NULL));
 	l = must_load(&b, g, NULL);
 	assert_int_not_equal(load_way(l), LOAD_FOUND);
+	assert_true(load_there(g2, b.t, b.pool, NULL));
+	assert_false(load_there(g2, b.t, b.pool, "other"));
 	l2 = must_load(&b, g2, &(struct load_opts){ .verify = true });
 	assert_int_equal(load_way(l2), LOAD_FOUND);
 	assert_string_equal(load_digest(l), load_digest(l2));
