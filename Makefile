@@ -120,6 +120,10 @@ demo: deps   ## a whole voice turn: build what is missing, speak a command, answ
 	@BUILD=$(BUILD) tools/speech.sh install
 	@BUILD=$(BUILD) tools/demo.sh $(DEMO)
 
+bench: all   ## figures of this machine; BENCH="--llama-bench PATH --model FILE" compares
+	@BUILD=$(BUILD) tools/speech.sh install
+	@BUILD=$(BUILD) tools/bench.sh $(BENCH)
+
 test: deps   ## every test of this machine; last line: N passed, N failed, N skipped
 	@$(MAKE) --no-print-directory -j$$(nproc) all unit-build
 	@BUILD=$(BUILD) tools/speech.sh install
@@ -149,4 +153,4 @@ print-%:
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 .SECONDARY:
-.PHONY: all demo deps deps-check speech test unit unit-build asan tsan fuzz fuzz-build fuzz-bins clean help
+.PHONY: all bench demo deps deps-check speech test unit unit-build asan tsan fuzz fuzz-build fuzz-bins clean help

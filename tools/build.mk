@@ -17,3 +17,6 @@ hearth_SRCS := \
 	tools/hearth_say.c \
 	tools/hearth_turn.c \
 	# EOL
+SCRIPT_TESTS += \
+	tests/e2e/turn.py \
+	# EOL
