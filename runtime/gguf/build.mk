@@ -4,8 +4,12 @@ RT_SRCS += \
 	runtime/gguf/gguf.c \
 	runtime/gguf/head.c \
 	runtime/gguf/load.c \
+	runtime/gguf/meta.c \
+	runtime/gguf/place.c \
 	runtime/gguf/pull.c \
 	runtime/gguf/quant.c \
+	runtime/gguf/shelf.c \
+	runtime/gguf/touch.c \
 	runtime/gguf/window.c \
 	# EOL
 TESTLIB_SRCS += \

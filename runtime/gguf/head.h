@@ -58,6 +58,16 @@ int head_parse(struct window *w, struct head *ret, struct hearth_err *err);
 void head_free(struct head *h);
 
 const struct head_kv *head_find(const struct head *h, const char *key);
+/* A value as an unsigned number: -EINVAL not an integer, -ERANGE negative. */
+int head_uint(const struct head_kv *kv, uint64_t *ret);
+
+/* place.c: turns offsets into places in the file and checks them; ends after the last byte. */
+int head_place(struct head *h, struct hearth_err *err);
+/* general.alignment, or its default. */
+int head_alignment(const struct head *h, uint64_t *ret, struct hearth_err *err);
+
+/* The header that speaks for all parts. */
+const struct head *gguf_head(const struct gguf *g);
 
 /* The opened file of a part, and how many bytes its header has. */
 const struct window *gguf_window(const struct gguf *g, uint32_t part);

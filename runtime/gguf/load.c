@@ -3,27 +3,22 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "dev/hearth.h"
-#include "gguf/digest.h"
 #include "gguf/head.h"
 #include "gguf/pull.h"
+#include "gguf/shelf.h"
+#include "gguf/touch.h"
 
 #define BLOCK_DEFAULT (2 * DIGEST_LEAF)
 #define BLOCK_MAX     (64u << 20)
 #define DEPTH_DEFAULT 8
 #define DEPTH_MAX     256
-#define TOUCH_STEP    DIGEST_LEAF
-#define NAME_PREFIX   "weights-"
-#define LAYOUT_MAX    (HEARTH_REGION_NAME_LEN - sizeof(NAME_PREFIX) - 2 * DIGEST_BYTES - 1)
 
 /*
  * A part's bytes from the page that its first tensor begins in to the end of
@@ -44,14 +39,6 @@ struct load {
 	struct digest digest;    /* of the model: headers and data, as in the files */
 	char hex[2 * DIGEST_BYTES + 1];
 };
-
-/* What is written beside a region: 32 bytes that its finder compares. */
-struct label {
-	struct digest content;
-	uint64_t file;           /* which files it was read from, see files_id() */
-	uint64_t packed;         /* hash of the region as it was sealed, 0 without .pack */
-};
-_Static_assert(sizeof(struct label) == HEARTH_DIGEST_LEN, "a label is a region's digest");
 
 static uint64_t page(uint64_t n)
 {
@@ -81,223 +68,6 @@ static uint64_t plan_shares(const struct gguf *g, struct share *share)
 uint64_t load_region_bytes(const struct gguf *g)
 {
 	return plan_shares(g, NULL);
-}
-
-/* -- who was here before ---------------------------------------------------- */
-
-struct file_id {
-	uint64_t dev, ino, size, mtime, mtime_ns, ctime, ctime_ns;
-	struct digest head;
-};
-
-/*
- * A file that has the same header, place, size and times has the same content:
- * any write to it would have moved its change time.
- */
-static int files_id(const struct gguf *g, const struct digest *heads, uint64_t *ret, struct hearth_err *err)
-{
-	uint32_t n = gguf_n_parts(g);
-	struct file_id *id = calloc(n, sizeof(*id));
-	struct stat st;
-
-	if (!id)
-		return err_set(err, -ENOMEM, "no memory to load a model");
-	for (uint32_t i = 0; i < n; i++) {
-		const struct window *w = gguf_window(g, i);
-
-		if (w->fd < 0 || fstat(w->fd, &st) < 0) {
-			free(id);
-			return err_set(err, -EBADF, "part %" PRIu32 " of the model is not an open file", i + 1);
-		}
-		id[i] = (struct file_id){
-			.dev = st.st_dev, .ino = st.st_ino, .size = (uint64_t)st.st_size,
-			.mtime = (uint64_t)st.st_mtim.tv_sec, .mtime_ns = (uint64_t)st.st_mtim.tv_nsec,
-			.ctime = (uint64_t)st.st_ctim.tv_sec, .ctime_ns = (uint64_t)st.st_ctim.tv_nsec,
-			.head = heads[i],
-		};
-	}
-	*ret = digest_u64(id, n * sizeof(*id));
-	free(id);
-	return 0;
-}
-
-static void region_name(char *buf, const char *hex, const char *layout)
-{
-	snprintf(buf, HEARTH_REGION_NAME_LEN, NAME_PREFIX "%s%s%s", hex, *layout ? "." : "", layout);
-}
-
-/* The layout at the end of a region's name, or NULL when it is not a name of ours. */
-static const char *name_layout(const char *name)
-{
-	size_t n = sizeof(NAME_PREFIX) - 1 + 2 * DIGEST_BYTES;
-
-	if (strncmp(name, NAME_PREFIX, sizeof(NAME_PREFIX) - 1) || strlen(name) < n)
-		return NULL;
-	return name[n] == 0 ? name + n : name[n] == '.' ? name + n + 1 : NULL;
-}
-
-struct wanted {
-	const char *layout;
-	uint64_t bytes;
-	const uint64_t *file;            /* of these files, or NULL */
-	const struct digest *content;    /* with this content, or NULL */
-};
-
-static bool row_is(const struct hearth_region_row *row, const char *pool, const struct wanted *want, struct label *ret)
-{
-	const char *layout = name_layout(row->name);
-	struct label label;
-
-	memcpy(&label, row->digest, sizeof(label));
-	if (!row->sealed || row->size != want->bytes || strcmp(row->pool, pool) || !layout || strcmp(layout, want->layout) ||
-	    (want->file && label.file != *want->file) ||
-	    (want->content && memcmp(&label.content, want->content, sizeof(label.content))))
-		return false;
-	*ret = label;
-	return true;
-}
-
-/* 1 and a mapped region when there is one, 0 when not, or a failure. */
-static int find_region(struct hearth_tenant *t, struct hearth_pool *pool, const struct wanted *want,
-		       struct hearth_region **ret, struct label *ret_label, struct hearth_err *err)
-{
-	struct hearth_region_row *row = NULL;
-	struct hearth_pool_info info;
-	struct label label;
-	size_t n = 0;
-	int r;
-
-	r = hearth_pool_info(pool, &info);
-	if (r == 0)
-		r = hearth_regions(hearth_tenant_connection(t), &row, &n);
-	if (r < 0)
-		return err_set(err, r, "the regions of the pool cannot be listed: %s", strerror(-r));
-	r = 0;
-	for (size_t i = 0; i < n && r == 0; i++) {
-		if (!row_is(&row[i], info.name, want, &label))
-			continue;
-		r = hearth_region_find(t, pool, row[i].name, row[i].digest, ret, err);
-		if (r == 0) {
-			*ret_label = label;
-			r = 1;
-		} else if (r == -ENOENT) {
-			r = 0; /* dropped meanwhile */
-		}
-	}
-	free(row);
-	return r;
-}
-
-/* The digest of each part's header, which the window holds since it was parsed from it. */
-static struct digest *digest_heads(const struct gguf *g)
-{
-	struct digest *heads = calloc(gguf_n_parts(g), sizeof(*heads));
-
-	for (uint32_t i = 0; heads && i < gguf_n_parts(g); i++)
-		heads[i] = digest_of(gguf_window(g, i)->base, (size_t)gguf_head_bytes(g, i));
-	return heads;
-}
-
-bool load_there(const struct gguf *g, struct hearth_tenant *tenant, struct hearth_pool *pool, const char *layout)
-{
-	struct wanted want = { .layout = layout ? layout : "", .bytes = load_region_bytes(g) };
-	struct digest *heads = digest_heads(g);
-	struct hearth_region_row *row = NULL;
-	struct hearth_pool_info info;
-	struct label label;
-	bool there = false;
-	uint64_t file;
-	size_t n = 0;
-
-	want.file = &file;
-	if (heads && files_id(g, heads, &file, NULL) == 0 && hearth_pool_info(pool, &info) == 0 &&
-	    hearth_regions(hearth_tenant_connection(tenant), &row, &n) == 0)
-		for (size_t i = 0; i < n && !there; i++)
-			there = row_is(&row[i], info.name, &want, &label) &&
-				strcmp(row[i].tenant, hearth_tenant_name(tenant)) == 0;
-	free(row);
-	free(heads);
-	return there;
-}
-
-/* -- pages ahead of the reads -----------------------------------------------
- * A read into memory that has no pages yet makes them first, in the thread
- * that asks for it, and that takes as long as the disk does. So a second
- * thread makes them, ahead of the reads, and a read is asked for when its
- * pages are there: two threads that fault in one file get into each other's
- * way (docs/speed.md). It changes no content: MADV_POPULATE_WRITE only faults.
- * Where the kernel has none (before 5.14) the reads do it.
- */
-struct toucher {
-	pthread_t thread;
-	bool runs;
-	uint8_t *base;
-	uint64_t bytes;
-	atomic_bool stop;
-	pthread_mutex_t lock;
-	pthread_cond_t moved;
-	uint64_t upto;           /* under lock: bytes whose pages are there; UINT64_MAX: do not wait */
-};
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
-static void touch_say(struct toucher *t, uint64_t upto)
-{
-	pthread_mutex_lock(&t->lock);
-	t->upto = upto;
-	pthread_cond_signal(&t->moved);
-	pthread_mutex_unlock(&t->lock);
-}
-
-static void *touch(void *arg)
-{
-	struct toucher *t = arg;
-
-	for (uint64_t at = 0; at < t->bytes && !atomic_load_explicit(&t->stop, memory_order_relaxed); at += TOUCH_STEP) {
-		uint64_t n = t->bytes - at < TOUCH_STEP ? t->bytes - at : TOUCH_STEP;
-
-		if (madvise(t->base + at, n, MADV_POPULATE_WRITE) < 0)
-			break;
-		touch_say(t, at + n);
-	}
-	touch_say(t, UINT64_MAX);
-	return NULL;
-}
-
-static void touch_start(struct toucher *t, struct hearth_region *r)
-{
-	*t = (struct toucher){ .base = hearth_region_ptr(r), .bytes = hearth_region_size(r) };
-	atomic_init(&t->stop, false);
-	pthread_mutex_init(&t->lock, NULL);
-	pthread_cond_init(&t->moved, NULL);
-	t->runs = pthread_create(&t->thread, NULL, touch, t) == 0;
-	if (!t->runs)
-		t->upto = UINT64_MAX;
-}
-
-static void touch_stop(struct toucher *t)
-{
-	atomic_store(&t->stop, true);
-	if (t->runs)
-		pthread_join(t->thread, NULL);
-	pthread_mutex_destroy(&t->lock);
-	pthread_cond_destroy(&t->moved);
-}
-
-/* Whether the pages before @end are there; waits for them when @wait. */
-static bool touched(struct toucher *t, const uint8_t *end, bool wait)
-{
-	uint64_t need = (uint64_t)(end - t->base);
-	bool there;
-
-	pthread_mutex_lock(&t->lock);
-	while (wait && t->upto < need)
-		pthread_cond_wait(&t->moved, &t->lock);
-	there = t->upto >= need;
-	pthread_mutex_unlock(&t->lock);
-	return there;
 }
 
 /* -- reading ---------------------------------------------------------------- */
@@ -457,7 +227,7 @@ static int read_and_hash(struct load *l, const struct load_opts *o, const struct
 
 	r = plan_reads(&rd, l, err);
 	if (r == 0) {
-		touch_start(&rd.toucher, l->region);
+		touch_start(&rd.toucher, hearth_region_ptr(l->region), hearth_region_size(l->region));
 		r = read_all(&rd, l, err);
 		touch_stop(&rd.toucher);
 	}
@@ -573,11 +343,11 @@ static int publish(struct load *l, struct hearth_tenant *t, struct hearth_pool *
 	r = hearth_region_seal(l->region, err);
 	if (r < 0)
 		return r;
-	region_name(name, l->hex, want.layout);
+	shelf_name(name, l->hex, want.layout);
 	r = hearth_region_name(l->region, name, (const uint8_t *)&label, err);
 	if (r != -EEXIST || o->fresh)
 		return r == -EEXIST ? 0 : r;
-	r = find_region(t, pool, &want, &other, &found, err);
+	r = shelf_find(t, pool, &want, &other, &found, err);
 	if (r == 1) {
 		hearth_region_free(l->region);
 		use_found(l, other, &found, "found in memory under another file's name");
@@ -597,7 +367,7 @@ static int load_fresh(struct load *l, struct hearth_tenant *t, struct hearth_poo
 		return r;
 	r = read_and_hash(l, o, heads, err);
 	if (r == 0)
-		r = files_id(l->g, heads, &again, err);
+		r = shelf_files_id(l->g, heads, &again, err);
 	if (r < 0)
 		return r;
 	if (again != file)
@@ -619,13 +389,13 @@ static int load_any(struct load *l, struct hearth_tenant *t, struct hearth_pool 
 	uint64_t file;
 	int r;
 
-	r = files_id(l->g, heads, &file, err);
+	r = shelf_files_id(l->g, heads, &file, err);
 	if (r < 0)
 		return r;
 	if (o->fresh)
 		return load_fresh(l, t, pool, o, heads, file, err);
 	want.file = &file;
-	r = find_region(t, pool, &want, &region, &label, err);
+	r = shelf_find(t, pool, &want, &region, &label, err);
 	if (r < 0)
 		return r;
 	if (r == 0)
@@ -640,9 +410,9 @@ static int check_opts(const struct load_opts *o, struct hearth_err *err)
 	    o->way > LOAD_BUFFERED)
 		return err_set(err, -EINVAL, "reads of %" PRIu32 " bytes, %" PRIu32 " at a time, cannot be made",
 			       o->block, o->depth);
-	if (o->layout && strlen(o->layout) > LAYOUT_MAX)
+	if (o->layout && strlen(o->layout) > SHELF_LAYOUT_MAX)
 		return err_set(err, -EINVAL, "the layout's name \"%s\" is longer than %zu bytes", o->layout,
-			       LAYOUT_MAX);
+			       SHELF_LAYOUT_MAX);
 	return 0;
 }
 
@@ -659,7 +429,7 @@ int load_weights(struct gguf *g, struct hearth_tenant *tenant, struct hearth_poo
 	if (r < 0)
 		return r;
 	l = calloc(1, sizeof(*l));
-	heads = digest_heads(g);
+	heads = shelf_heads(g);
 	if (l)
 		l->share = calloc(gguf_n_parts(g), sizeof(*l->share));
 	if (!l || !heads || !l->share) {
