@@ -36,7 +36,7 @@ PKGS          :=   # pkg-config packages that must exist
 LIBS          :=   # libraries without a pkg-config file
 
 MKS := kmod/core/build.mk $(sort $(wildcard runtime/*/build.mk)) \
-       $(wildcard kernels/build.mk tools/build.mk tests/build.mk tests/vm/build.mk)
+       $(wildcard debian/build.mk kernels/build.mk tools/build.mk tests/build.mk tests/vm/build.mk)
 include $(MKS)
 
 PKGS     := $(sort $(PKGS))

@@ -20,3 +20,4 @@ hearth_SRCS := \
 SCRIPT_TESTS += \
 	tests/e2e/turn.py \
 	# EOL
+CFLAGS_tools/hearthctl.c := -DHEARTH_VERSION='"$(VERSION)"'

@@ -37,7 +37,9 @@ WANTED=(
 	clang
 	cpio
 	debian-archive-keyring
+	debhelper
 	device-tree-compiler
+	dh-dkms
 	espeak-ng
 	flex
 	gcc-aarch64-linux-gnu

@@ -13,6 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef HEARTH_VERSION  /* the build says it; a test's own build need not */
+#define HEARTH_VERSION "?"
+#endif
+
 static const struct command {
 	const char *name;
 	int (*run)(struct ctl *c, int argc, char **argv);
@@ -189,7 +193,7 @@ int main(int argc, char **argv)
 			print_usage(stdout);
 			return finish(EX_DONE);
 		case 'V':
-			printf("hearthctl 0.1.0\n");
+			printf("hearthctl " HEARTH_VERSION "\n");
 			return finish(EX_DONE);
 		default:
 			print_usage(stderr);

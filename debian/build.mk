@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+# Installing, and Debian packages. Paths as everywhere: make install
+# PREFIX=/usr DESTDIR=/somewhere. What the system reads at boot (udev, systemd,
+# sysusers, modules-load) goes below SYSDIR, which is PREFIX/lib.
+
+VERSION   := 0.1.0
+PREFIX    ?= /usr/local
+BINDIR    ?= $(PREFIX)/bin
+LIBDIR    ?= $(PREFIX)/lib
+INCDIR    ?= $(PREFIX)/include
+DATADIR   ?= $(PREFIX)/share
+SYSDIR    ?= $(PREFIX)/lib
+CONFDIR   ?= /etc/hearth
+DKMSDIR   ?= /usr/src/hearth-$(VERSION)
+INSTALL   ?= install
+D          = $(DESTDIR)
+
+install: all install-dkms ## install programs, libhearth, unit files, module source
+	$(INSTALL) -d $D$(BINDIR) $D$(LIBDIR)/pkgconfig $D$(INCDIR)/hearth/linux $D$(DATADIR)/hearth/models \
+		$D$(DATADIR)/hearth/docs/examples $D$(SYSDIR)/udev/rules.d $D$(SYSDIR)/sysusers.d \
+		$D$(SYSDIR)/systemd/system $D$(CONFDIR)
+	$(INSTALL) $(PROG_BINS) $D$(BINDIR)/
+	$(INSTALL) -m 644 $(DEV_SO) $D$(LIBDIR)/libhearth.so.$(VERSION)
+	ln -sf libhearth.so.$(VERSION) $D$(LIBDIR)/libhearth.so.0
+	ln -sf libhearth.so.0 $D$(LIBDIR)/libhearth.so
+	$(INSTALL) -m 644 runtime/dev/hearth.h $D$(INCDIR)/hearth/hearth.h
+	$(INSTALL) -m 644 uapi/linux/*.h $D$(INCDIR)/hearth/linux/
+	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCDIR@|$(INCDIR)|; s|@VERSION@|$(VERSION)|' \
+		runtime/dev/libhearth.pc.in >$D$(LIBDIR)/pkgconfig/libhearth.pc
+	for m in docs/man/*.[1-9]; do \
+		$(INSTALL) -d $D$(DATADIR)/man/man$${m##*.} && \
+		$(INSTALL) -m 644 $$m $D$(DATADIR)/man/man$${m##*.}/ || exit 1; done
+	for f in $(wildcard models/*.gguf models/*.txt); do \
+		$(INSTALL) -m 644 $$f $D$(DATADIR)/hearth/models/ || exit 1; done
+	$(INSTALL) -m 644 docs/examples/*.yaml $D$(DATADIR)/hearth/docs/examples/
+	$(INSTALL) -m 644 debian/hearth.udev $D$(SYSDIR)/udev/rules.d/60-hearth.rules
+	$(INSTALL) -m 644 debian/hearth.sysusers.conf $D$(SYSDIR)/sysusers.d/hearth.conf
+	sed -e 's|@BINDIR@|$(BINDIR)|' debian/hearth.service.in >$D$(SYSDIR)/systemd/system/hearth.service
+	chmod 644 $D$(SYSDIR)/systemd/system/hearth.service $D$(LIBDIR)/pkgconfig/libhearth.pc
+
+install-dkms: ## only the module's source, where DKMS builds it from
+	$(INSTALL) -d $D$(DKMSDIR)/kmod/core $D$(DKMSDIR)/uapi/linux $D$(SYSDIR)/modules-load.d
+	$(INSTALL) -m 644 debian/hearth.modules-load.conf $D$(SYSDIR)/modules-load.d/hearth.conf
+	$(INSTALL) -m 644 Kbuild dkms.conf $D$(DKMSDIR)/
+	$(INSTALL) -m 644 kmod/*.[ch] kmod/Kbuild $D$(DKMSDIR)/kmod/
+	$(INSTALL) kmod/conftest.sh $D$(DKMSDIR)/kmod/
+	$(INSTALL) -m 644 kmod/core/*.[ch] $D$(DKMSDIR)/kmod/core/
+	$(INSTALL) -m 644 uapi/linux/*.h $D$(DKMSDIR)/uapi/linux/
+
+# Packages end in build/deb. They are built with the distribution's own flags
+# in a folder of their own; DEB_BUILD=build reuses what is built already.
+DEB_OUT   ?= $(BUILD)/deb
+deb: ## Debian packages hearth-dkms, hearth, libhearth-dev into build/deb
+	@command -v dh >/dev/null && command -v dh_dkms >/dev/null || \
+		{ echo "deb: debhelper or dh-dkms is missing (apt-get install debhelper dh-dkms)"; exit 1; }
+	@rm -rf $(DEB_OUT) && mkdir -p $(DEB_OUT)
+	@DEB_OUT=$(abspath $(DEB_OUT)) DEB_BUILD=$(or $(DEB_BUILD),build-deb) debian/rules binary >$(DEB_OUT)/log 2>&1 || \
+		{ tail -n 30 $(DEB_OUT)/log; exit 1; }
+	@debian/rules clean >/dev/null
+	@ls $(DEB_OUT)/*.deb
+
+SCRIPT_TESTS += \
+	tests/unit/test_install.sh \
+	# EOL
+.PHONY: install install-dkms deb
