@@ -60,6 +60,7 @@ deb: ## Debian packages hearth-dkms, hearth, libhearth-dev into build/deb
 	@ls $(DEB_OUT)/*.deb
 
 SCRIPT_TESTS += \
+	tests/unit/test_hearthctl.sh \
 	tests/unit/test_install.sh \
 	# EOL
 .PHONY: install install-dkms deb
