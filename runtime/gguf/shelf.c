@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "gguf/head.h"
 #include "gguf/load.h"
@@ -16,31 +15,47 @@ struct file_id {
 	struct digest head;
 };
 
+static struct file_id id_of(const struct stat *st, const struct digest *head)
+{
+	return (struct file_id){
+		.dev = st->st_dev, .ino = st->st_ino, .size = (uint64_t)st->st_size,
+		.mtime = (uint64_t)st->st_mtim.tv_sec, .mtime_ns = (uint64_t)st->st_mtim.tv_nsec,
+		.ctime = (uint64_t)st->st_ctim.tv_sec, .ctime_ns = (uint64_t)st->st_ctim.tv_nsec,
+		.head = *head,
+	};
+}
+
+static int check_one(const struct gguf *g, uint32_t part, const struct digest *head, struct file_id *ret,
+		     struct hearth_err *err)
+{
+	const struct window *w = gguf_window(g, part);
+	struct file_id was;
+	struct stat st;
+
+	if (w->fd < 0 || fstat(w->fd, &st) < 0)
+		return err_set(err, -EBADF, "part %" PRIu32 " of the model is not an open file", part + 1);
+	was = id_of(&w->st, head);
+	*ret = id_of(&st, head);
+	/* No padding: the fields are all of 8 bytes and 16. */
+	if (memcmp(&was, ret, sizeof(was)))
+		return err_set(err, -ESTALE, "%s was changed since it was opened", gguf_part_path(g, part));
+	return 0;
+}
+
 int shelf_files_id(const struct gguf *g, const struct digest *heads, uint64_t *ret, struct hearth_err *err)
 {
 	uint32_t n = gguf_n_parts(g);
 	struct file_id *id = calloc(n, sizeof(*id));
-	struct stat st;
+	int r = 0;
 
 	if (!id)
 		return err_set(err, -ENOMEM, "no memory to load a model");
-	for (uint32_t i = 0; i < n; i++) {
-		const struct window *w = gguf_window(g, i);
-
-		if (w->fd < 0 || fstat(w->fd, &st) < 0) {
-			free(id);
-			return err_set(err, -EBADF, "part %" PRIu32 " of the model is not an open file", i + 1);
-		}
-		id[i] = (struct file_id){
-			.dev = st.st_dev, .ino = st.st_ino, .size = (uint64_t)st.st_size,
-			.mtime = (uint64_t)st.st_mtim.tv_sec, .mtime_ns = (uint64_t)st.st_mtim.tv_nsec,
-			.ctime = (uint64_t)st.st_ctim.tv_sec, .ctime_ns = (uint64_t)st.st_ctim.tv_nsec,
-			.head = heads[i],
-		};
-	}
-	*ret = digest_u64(id, n * sizeof(*id));
+	for (uint32_t i = 0; i < n && r == 0; i++)
+		r = check_one(g, i, &heads[i], &id[i], err);
+	if (r == 0)
+		*ret = digest_u64(id, n * sizeof(*id));
 	free(id);
-	return 0;
+	return r;
 }
 
 void shelf_name(char *buf, const char *hex, const char *layout)

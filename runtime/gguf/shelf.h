@@ -37,7 +37,10 @@ struct digest *shelf_heads(const struct gguf *g);
 /*
  * Which files these are, by place, size, times and header. A file that has the
  * same of all of them has the same content: any write to it would have moved
- * its change time.
+ * its change time. -ESTALE when one was changed since it was opened. (File
+ * times move by a tick of the kernel's clock: a write within the same 1 to 10
+ * ms as the opening is not seen. Such a writer has the file open while a model
+ * is started from it, which no times could make safe.)
  */
 int shelf_files_id(const struct gguf *g, const struct digest *heads, uint64_t *ret, struct hearth_err *err);
 

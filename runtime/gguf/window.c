@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /*
@@ -23,7 +22,6 @@ void window_memory(struct window *w, const void *head, uint64_t n, uint64_t file
 int window_open(struct window *w, const char *path, struct hearth_err *err)
 {
 	struct window n = { .fd = -1 };
-	struct stat st;
 	int e;
 
 	n.fd = open(path, O_RDONLY | O_CLOEXEC | O_DIRECT | O_NONBLOCK);
@@ -32,17 +30,17 @@ int window_open(struct window *w, const char *path, struct hearth_err *err)
 		n.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (n.fd < 0)
 		return err_set(err, -errno, "%s cannot be opened: %s", path, strerror(errno));
-	if (fstat(n.fd, &st) < 0) {
+	if (fstat(n.fd, &n.st) < 0) {
 		e = errno;
 		close(n.fd);
 		return err_set(err, -e, "%s cannot be looked at: %s", path, strerror(e));
 	}
-	if (!S_ISREG(st.st_mode)) {
+	if (!S_ISREG(n.st.st_mode)) {
 		close(n.fd);
 		return err_set(err, -EINVAL, "%s is not a file%s", path,
-			       S_ISDIR(st.st_mode) ? " but a folder" : "");
+			       S_ISDIR(n.st.st_mode) ? " but a folder" : "");
 	}
-	n.file_size = (uint64_t)st.st_size;
+	n.file_size = (uint64_t)n.st.st_size;
 	n.map_bytes = n.file_size < GGUF_MAX_HEAD ? n.file_size : GGUF_MAX_HEAD;
 	n.map_bytes = (n.map_bytes + AHEAD + STEP) & ~(STEP - 1);
 	/* Address space only: a page costs memory when a byte is read into it. */
