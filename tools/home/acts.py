@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Exchanges that act: what is asked, the call that is right, and what may follow."""
+import re
+
 import words as W
 from homes import is_shopping
 from refer import GENERIC, KIND, Target, names, norm
@@ -174,10 +176,21 @@ def only_words(k, e, cls):
     return k.article(w)
 
 
+def in_floor(k, f):
+    n = k.spoken_name(k.rng.choice([f[0]] + list(f[1])))
+    if n in ("upstairs", "downstairs", "outside"):
+        return n
+    return ("on the " if re.search(r"floor|level|deck", n) else "in the ") + n
+
+
 def where(k, domain, cls=""):
     """For "... in the kitchen" phrases: (words for {in}, target). Empty words: rule 4."""
     r = k.rng
-    if r.random() < 0.5:
+    if domain == "light" and k.home.floors and r.random() < 0.15:
+        f = r.choice(k.home.floors)
+        if k.home.of("light", floor=f[0]):
+            return in_floor(k, f), k.refs.group("light", floor=f[0])
+    if r.random() < 0.6:
         t = k.refs.implicit(domain, k.here, cls)
         if isinstance(t, list):
             raise Skip
@@ -215,9 +228,65 @@ def corrected(k, t, d):
     return k.say(o) + k.rng.choice(FIX) + k.say(t)
 
 
+WISHES = [  # (a word of the name, what people say to have it on)
+    (("sprinkler", "sprinklers", "irrigation"), ("water the lawn", "water the garden", "water the plants", "the lawn needs water", "it's dry out there water the garden", "give the plants some water")),
+    (("kettle",), ("boil the kettle", "boil some water", "heat some water", "put the kettle on", "boil water for tea")),
+    (("coffee",), ("make some coffee", "brew some coffee", "i need a coffee", "make me a coffee", "start the coffee", "coffee please", "i could use a coffee")),
+    (("espresso",), ("make an espresso", "i need an espresso", "pull me an espresso")),
+    (("towel",), ("warm up the towels", "warm the towels", "i want warm towels", "heat the towels")),
+    (("fireplace",), ("light the fire", "get the fire going", "start the fire", "i want a fire", "light the fireplace")),
+    (("hot", "jacuzzi"), ("heat up the hot tub", "get the hot tub ready", "warm up the hot tub")),
+    (("blanket",), ("warm up the blanket", "warm my bed", "heat the blanket")),
+    (("purifier",), ("clean the air", "freshen the air", "purify the air")),
+    (("dehumidifier",), ("dry the air", "get rid of the damp", "take the moisture out of the air")),
+    (("humidifier",), ("the air is too dry", "make the air more humid", "i need more moisture in the air")),
+    (("toaster",), ("heat up the toaster", "i want toast", "warm up the toaster")),
+    (("oven",), ("heat up the oven", "preheat the oven", "warm up the oven")),
+    (("washer", "washing"), ("start the wash", "start the laundry", "do a wash")),
+    (("dryer",), ("dry the clothes", "start drying the clothes", "dry the laundry")),
+    (("dishwasher",), ("do the dishes", "wash the dishes", "start the dishes")),
+    (("christmas",), ("light the christmas tree", "light up the tree")),
+    (("charger",), ("charge the car", "start charging", "start charging the car")),
+    (("radiator", "heater"), ("warm up the heater", "start heating", "heat up the radiator")),
+    (("pump",), ("start pumping", "get the pump going")),
+    (("ventilation",), ("ventilate", "get the ventilation going", "air the place")),
+    (("fountain",), ("let the fountain flow", "start the water fountain")),
+    (("printer",), ("i need to print something", "get the printer ready")),
+    (("tv", "television"), ("i want to watch tv", "let's watch tv", "i want to watch television", "time for some tv", "let's watch some tv")),
+    (("radio",), ("i want to hear the radio", "let's hear the radio", "play the radio")),
+]
+
+
+def wish(k):
+    """Somebody says what they want, not what to switch."""
+    r = k.rng
+    opts = []
+    for words, says in WISHES:
+        es = [e for e in k.home.entities if e.domain in ("switch", "media_player", "light", "fan") and any(w in norm(n).split() for n in names(e) for w in words)]
+        if len(es) == 1:
+            opts.append((es[0], says))
+    if not opts:
+        raise Skip
+    e, says = r.choice(opts)
+    s = r.choice(says)
+    if not re.match(r"(i |the |it's|let's|time)", s) and r.random() < 0.4:
+        s = templates_wrap(k, s)
+    act(k, "HassTurnOn", k.finish(s), "HassTurnOn", k.refs.ent(e))
+
+
 def covers(k):
     r = k.rng
     on = r.random() < 0.5
+    if on and r.random() < 0.08:
+        w, t = where(k, "cover", r.choice(("blind", "curtain", "shade", "shutter")))
+        if t.kind == "floor":
+            raise Skip
+        return act(k, "HassTurnOn", k.finish(r.choice(("let some light in %s", "let the sun in %s", "let some sunlight in %s", "let the light in %s", "let in some daylight %s")) % w), "HassTurnOn", t)
+    if not on and r.random() < 0.08:
+        w, t = where(k, "cover", r.choice(("blind", "curtain", "shade", "shutter")))
+        if t.kind == "floor":
+            raise Skip
+        return act(k, "HassTurnOff", k.finish(r.choice(("the sun is blinding me %s", "i want some privacy %s", "keep the sun out %s", "the sun is too bright %s", "block the sun %s", "the neighbors can see me %s")) % w), "HassTurnOff", t)
     t = target(k, "cover", "eeeeeaaaahl")
     if t.kind == "here" and len(t.ents) > 1:
         w, pl = k.kind_word("cover", t.cls, True)
@@ -258,6 +327,10 @@ def everything(k):
         t = Target("room", es, {"area": area}, "light", area=area)
         if area == k.here and r.random() < 0.5:
             t.words = r.choice(("everything in here", "everything in this room", "everything here", "all devices in here"))
+        if not on and r.random() < 0.35:
+            here = area == k.here and r.random() < 0.4
+            need = (lambda x: "{room}" not in x.text) if here else (lambda x: True)
+            return act(k, tool, speak(k, "room_off", need, **{"in": r.choice(("in here", "here", "in this room")) if here else k.in_area(area), "room": k.room_say(area)}), tool, t)
         act(k, tool, speak(k, "on" if on else "off", lambda x: not any(w in x.text for w in ("that ", "them ")), t=lambda _: k.say(t)), tool, t)
         return
     if x < 0.8:
@@ -266,7 +339,7 @@ def everything(k):
             raise Skip
         f = r.choice(fl)
         n = k.spoken_name(r.choice([f[0]] + f[1]))
-        w = "everything %s" % n if n in ("upstairs", "downstairs") else "everything on the " + n
+        w = "everything %s" % n if n in ("upstairs", "downstairs") else r.choice(("everything %s" % in_floor(k, (f[0], f[1])), "the " + n, "the whole " + n)) if not on else "everything on the " + n
         es = [e for e in k.home.of(floor=f[0]) if e.domain in ("light", "switch", "fan", "media_player")]
         t = Target("room", es, {"floor": f[0]}, "light", floor=f[0], area=f[0], words=w)
         act(k, tool, speak(k, "off" if not on else "on", lambda x: not any(w in x.text for w in ("that ", "them ")), t=w), tool, t)
@@ -281,8 +354,25 @@ def everything(k):
 
 # -- lights -------------------------------------------------------------------
 
+def room_alone(k, domain="light"):
+    """(words for {in}, words for {room}, target): the room stands for its lights."""
+    r = k.rng
+    if k.here and k.home.of(domain, k.here) and r.random() < 0.3 and len(k.home.of(domain)) > 1:
+        t = k.refs.group(domain, k.here)
+        return r.choice(("in here", "here", "", "in this room")), r.choice(("this room", "the room", "it in here")), t
+    t = some_group(k, domain)
+    return k.in_area(t.area), k.room_say(t.area), t
+
+
 def lights(k):
     r = k.rng
+    if r.random() < 0.12:
+        w, room, t = room_alone(k)
+        if r.random() < 0.6:
+            v = r.choice((r.randrange(5, 101, 5), r.randint(1, 100)))
+            return act(k, "HassLightSet", speak(k, "bright_bare", **{"in": w, "room": room, "v": lambda _: k.pct(v)}), "HassLightSet", t, {"brightness": v})
+        c = r.choice(W.COLORS_COMMON)
+        return act(k, "HassLightSet", speak(k, "color_bare", **{"in": w, "room": room, "c": c}), "HassLightSet", t, {"color": c})
     t = target(k, "light", "eeeeeeaaaahhfl")
     x = r.random()
     say = lambda _: k.say(t)
@@ -363,6 +453,14 @@ def lights_rel(k):
         if base_light(t.ents) == 0:
             raise Skip
         return relative(k, "HassLightSet", speak(k, "too_bright", **{"in": w}), "HassLightSet", t, "brightness", lambda es: clamp(base_light(es) - 20, 1, 100))
+    if r.random() < 0.2:
+        w, room, t = room_alone(k)
+        if up and base_light(t.ents) == 100 or not up and base_light(t.ents) <= 1:
+            raise Skip
+        by, step = k.by((20, 10, 40), "percent")
+        ln, s = k.line("rel_bare_up" if up else "rel_bare_down", None, {"in": w, "room": room, "by": by})
+        step = step if "{by}" in ln.text else 20
+        return relative(k, "HassLightSet", k.finish(k.wrap(ln, s)), "HassLightSet", t, "brightness", lambda es: clamp(base_light(es) + (step if up else -step), 1, 100))
     t = target(k, "light", "eeeeeeaah")
     if not up and base_light(t.ents) <= 1 or up and base_light(t.ents) == 100:
         raise Skip
@@ -411,6 +509,9 @@ def fans(k):
     if x < 0.6:
         return act(k, "HassFanSetSpeed", speak(k, "fan", t=lambda _: k.say(t), v=lambda _: k.pct(v)), "HassFanSetSpeed", t, {"percentage": v})
     if x < 0.7:
+        if r.random() < 0.5:
+            w, v = r.choice((("low", 33), ("medium", 66), ("high", 100)))
+            return act(k, "HassFanSetSpeed", speak(k, "fan_level", t=lambda _: k.say(t), v=w), "HassFanSetSpeed", t, {"percentage": v})
         return act(k, "HassFanSetSpeed", speak(k, "fan_max", t=lambda _: k.say(t)), "HassFanSetSpeed", t, {"percentage": 100})
     up = r.random() < 0.5
     if up and base_fan(t.ents) == 100 or not up and base_fan(t.ents) == 0:
@@ -635,8 +736,12 @@ def lists(k):
         undo = [("HassListRemoveItem", {"item": y, "name": e.name}) for y in its]
         return k.do(tool, text, calls, "Added %s to %s." % (and_list(its), the(e.name)), undo, Target("ent", [e], {"name": e.name}, "todo"), tool, {"item": i})
     i = r.choice(items)
-    done = r.random() < 0.5
+    done = r.random() < 0.6
     tool = "HassListCompleteItem" if done else "HassListRemoveItem"
+    if r.random() < 0.45 and sum(i in l.state.get("items", []) for l in es) == 1:    # the list is the one that holds it
+        key = ("done_any" if pool is W.ITEMS and shop else "did_any") if done else "remove_any"
+        text = speak(k, key, i=(r.choice(("the ", "")) + i if pool is W.ITEMS else i))
+        return k.do(tool, text, [(tool, {"item": i, "name": e.name})], ("Checked off %s on %s." if done else "Removed %s from %s.") % (i, the(e.name)), None, None, tool, {"item": i})
     text = speak(k, "list_done" if done else "list_remove", i=(r.choice(("the ", "")) + i if pool is W.ITEMS else i), l=lambda _: list_say(k, e))
     k.do(tool, text, [(tool, {"item": i, "name": e.name})], ("Checked off %s on %s." if done else "Removed %s from %s.") % (i, the(e.name)), None, Target("ent", [e], {"name": e.name}, "todo"), tool, {"item": i})
 
@@ -765,6 +870,10 @@ def timer_more(k):
     d = ""
     if extra is None:
         d, _, extra = k.duration()
+    if tool == "HassTimerStatus" and "name" in slots and r.random() < 0.45:
+        key, w = "timer_of", r.choice(("the %s", "the %s", "my %s")) % slots["name"] if " " not in slots["name"] else w
+    elif tool in ("HassIncreaseTimer", "HassDecreaseTimer") and "name" in slots and " " not in slots["name"] and r.random() < 0.3:
+        w = "the " + slots["name"]
     q = quiet if "name" in slots else speak
     text = q(k, key, x=w, d=d)
     k.do(tool, text, [(tool, {**extra, **slots})], lambda res: timer_told(tool, res[0], extra), None, None, tool, slots)
@@ -799,7 +908,29 @@ def broadcast(k):
 def multi(k):
     r = k.rng
     x = r.random()
-    if x < 0.5:                      # one verb, several targets
+    if x < 0.12:                     # one verb, one kind, several rooms
+        d = r.choice(("light", "light", "light", "cover", "fan"))
+        t = some_group(k, d)
+        areas = [a.name for a in k.home.areas if a.name != t.area and k.home.of(d, a.name, cls=t.cls or None)]
+        if not areas:
+            raise Skip
+        n = 1 if r.random() < 0.85 or len(areas) < 2 else 2
+        ts = [t] + [k.refs.group(d, a, cls=t.cls) for a in r.sample(areas, n)]
+        w, _ = k.kind_word(d, t.cls, True)
+        rooms = [k.area_say(m.area) for m in ts]
+        y = r.random()
+        words = "the %s in %s" % (w, " and ".join(z if "'s" in z else "the " + z for z in rooms)) if y < 0.5 else "the %s %s" % (" and ".join(rooms), w) if y < 0.75 else "%s %s" % (" and ".join(rooms), w)
+        z = r.random()
+        if d == "light" and z < 0.35:
+            v = r.randrange(5, 101, 5)
+            text = speak(k, "bright", t=words, v=lambda _: k.pct(v), n="")
+            return k.do("HassLightSet", text, [("HassLightSet", args("HassLightSet", m, {"brightness": v})) for m in ts], "Set %s to %d percent." % (and_list([k.desc(m) for m in ts]), v))
+        on = r.random() < 0.5
+        tool = "HassTurnOn" if on else "HassTurnOff"
+        text = speak(k, {"cover": ("open", "close")}.get(d, ("on", "off"))[0 if on else 1], lambda x: "(is|are)" not in x.text, t=words)
+        return k.do(tool, text, [(tool, args(tool, m, {})) for m in ts], "%s %s." % ({"cover": ("Opened", "Closed")}.get(d, ("Turned on", "Turned off"))[0 if on else 1], and_list([k.desc(m) for m in ts])),
+                    [c for m in ts for c in undo_of(k, tool, m, {}) or []], None, tool, {"multi": ts})
+    if x < 0.55:                      # one verb, several targets
         d = r.choice(("light", "light", "light", "switch", "cover", "lock", "fan", "mixed", "mixed"))
         n = 2 if r.random() < 0.85 else 3
         if d == "mixed":

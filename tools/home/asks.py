@@ -183,6 +183,18 @@ def q_which(k):
     ask_live(k, "question", k.finish(x), q, reply, {"say": [[e.name] for e in on] or [["no", "off"]]})
 
 
+def q_count(k):
+    w, area = place(k, "light")
+    es = k.home.of("light", area)
+    on = [e for e in es if e.state["state"] == "on"]
+    if not es or len(es) > 9:
+        raise Skip
+    text = speak(k, "q_count", **{"in": w})
+    n = len(on)
+    ask_live(k, "question", text, {"area": area, "domain": "light"} if area else {"domain": "light"},
+             lambda: "%d light%s on%s." % (n, " is" if n == 1 else "s are", " in " + the(area) if area else "") if n else "No lights are on%s." % (" in " + the(area) if area else ""), {"say": [[str(n)] + (["no", "none"] if not n else [num_words(n)])]})
+
+
 def q_area(k):
     r = k.rng
     w, area = place(k)
@@ -546,7 +558,7 @@ def no_device(k):
     x = r.random()
     doms = [("on", {}), ("off", {}), ("on", {}), ("off", {})]
     why = None
-    if x < 0.5:                   # something that nobody has here
+    if x < 0.44:                  # something that nobody has here
         y = r.random()
         if y < 0.55:
             n = r.choice(W.ABSENT)
@@ -568,7 +580,7 @@ def no_device(k):
             w += " " + k.in_area(r.choice(k.home.areas).name)
         text = speak(k, key, t=w, **fill)
         why = "There is no %s here." % n
-    elif x < 0.72:                # a room that is not there
+    elif x < 0.64:                # a room that is not there
         n = r.choice(W.ABSENT_ROOMS) if r.random() < 0.8 else r.choice(W.PEOPLE).lower() + "'s " + r.choice(("room", "bedroom", "office"))
         if n in k.refs.area_words or any(set(n.split()) & set(norm(a).split()) for a in list(k.refs.area_words)) or known_words(k, n) or any(n in norm(m) for e in k.home.entities for m in names(e)):
             raise Skip
@@ -591,7 +603,7 @@ def no_device(k):
         else:
             raise Skip
         why = "There is no %s in this home." % n
-    elif x < 0.9:                 # a room without such a thing
+    elif x < 0.87:                # a room without such a thing
         d = r.choice(("fan", "climate", "media_player", "cover", "lock", "light"))
         area = r.choice(k.home.areas).name
         c = r.choice(("blind", "curtain", "shade", "shutter")) if d == "cover" else ""
@@ -612,12 +624,20 @@ def no_device(k):
             text = speak(k, r.choice(("light_on", "light_off")), lambda z: "{t}" not in z.text and "nobody" not in z.text and "anymore" not in z.text, **{"in": at})
         elif d == "climate" and y < 0.5:
             text = speak(k, "temp_room", **{"in": at, "room": k.room_say(area), "v": k.degrees(r.randint(16, 24))})
-        elif d == "media_player" and y < 0.5:
-            text = speak(k, r.choice(("pause_here", "next_here", "louder_here", "quieter_here", "resume_here")), **{"in": at, "by": ""})
+        elif d == "media_player" and y < 0.6:
+            text = speak(k, r.choice(("pause_here", "next_here", "louder_here", "quieter_here", "resume_here", "play", "play", "q_playing")), **{"in": at, "on": at, "by": "", "q": r.choice(W.GENRES + ["something", "something nice", "music"])})
+        elif d == "fan" and y < 0.2:
+            text = speak(k, "stuffy", **{"in": at})
         else:
             key, tool, params, fill = some_doing(k, d)
             text = speak(k, key, lambda z: "{t_bare}" not in z.text, t=r.choice(("the %s %s" % (w, at), "the %s %s" % (k.area_say(area), w))), **fill)
         why = "There is no %s in %s." % (w, the(area)) if not pl else "There are no %s in %s." % (w, the(area))
+    elif x < 0.93:                # a reading that nothing gives
+        w, cls = r.choice((("humidity", "humidity"), ("temperature", "temperature"), ("air quality", "carbon_dioxide"), ("c o two level", "carbon_dioxide"), ("battery level", "battery"), ("power consumption", "power"), ("wind speed", "wind_speed"), ("water level", "water"), ("noise level", None), ("radon level", None), ("uv index", None), ("air pressure", None), ("rainfall", None)))
+        if any(e.cls == cls for e in k.home.of("sensor")) or cls == "temperature" and k.home.of("climate") or any(set(w.split()) & set(norm(n).split()) for e in k.home.entities for n in names(e)):
+            raise Skip
+        text = speak(k, "q_none", x=w)
+        why = "There is no sensor for that."
     else:                         # a kind that this home does not have at all
         d = r.choice(("vacuum", "lawn_mower", "climate", "fan", "media_player", "todo", "lock", "cover", "timer"))
         if d == "timer":
@@ -630,7 +650,8 @@ def no_device(k):
             if k.home.of(d):
                 raise Skip
             if d == "vacuum":
-                text = speak(k, r.choice(("vacuum_any", "vacuum_area")), lambda z: "{vac}" not in z.text, **{"in": "in here", "room": "the house", "t": "the vacuum"})
+                a = r.choice(k.home.areas).name
+                text = speak(k, r.choice(("vacuum_any", "vacuum_area", "vacuum_area", "vacuum", "vacuum_dock")), lambda z: "{vac}" not in z.text, **{"in": k.in_area(a), "room": lambda _: k.room_say(a), "t": r.choice(("the vacuum", "the robot vacuum", "the hoover"))})
                 why = "There is no vacuum here."
             elif d == "lawn_mower":
                 text = speak(k, r.choice(("mow", "mow_dock")), None, t="the mower")
@@ -644,7 +665,8 @@ def no_device(k):
                 text = speak(k, r.choice(("list_add", "shop_add", "q_list")), i=r.choice(W.ITEMS), l="the shopping list")
                 why = "There is no list here."
             elif d == "media_player":
-                text = speak(k, r.choice(("pause_here", "next_here", "louder_here", "play", "volume_here")), **{"in": "", "by": "", "q": r.choice(W.GENRES), "on": "", "v": k.pct(30)})
+                w = "" if r.random() < 0.5 else k.in_area(r.choice(k.home.areas).name)
+                text = speak(k, r.choice(("pause_here", "next_here", "louder_here", "play", "play", "volume_here", "q_playing", "mute_here")), **{"in": w, "by": "", "q": r.choice(W.GENRES + ["something", "some music", "music"]), "on": w, "v": k.pct(30)})
                 why = "There is nothing here that plays music."
             elif d == "lock":
                 if any("door" in norm(n) or "gate" in norm(n) for e in k.home.entities for n in names(e)):
@@ -684,6 +706,9 @@ def known_words(k, n):
 def cannot(k):
     text = speak(k, "cannot")
     s = text.lower()
+    ws = set(norm(text).split()) - GENERIC - COMMON
+    if any(ws & set(norm(n).split()) for e in k.home.entities for n in names(e)):
+        raise Skip
     q = re.match(r"(what|who|how|when|where|which|is it|will it|do i|translate|explain)", s)
     reply = "I don't know the weather." if re.search(r"weather|rain|snow|sunny|umbrella|forecast", s) else \
         "I can't set alarms, but I can set a timer." if "alarm" in s or "wake me" in s else \
@@ -691,6 +716,7 @@ def cannot(k):
     k.answer("cannot", text, reply, {"no": 1})
 
 
+COMMON = set("the a an of my me i is it in on off to for and at do does what what's who how when where which with you your this that tell read set make get open turn good night time day home new old one two".split())
 CHAT = {
     "thanks": ("You're welcome.",), "hello": ("Hello. What can I do?",), "morning": ("Good morning.",), "evening": ("Good evening.",), "afternoon": ("Good afternoon.",), "night": ("Good night.",),
     "bye": ("Goodbye.",), "howare": ("I'm fine, thank you.",), "who": ("I'm the voice of this home.",), "can": ("I can switch lights and devices, set timers and answer questions about your home.",),
@@ -701,6 +727,9 @@ CHAT = {
 
 def chat(k):
     r = k.rng
+    if r.random() < 0.07:
+        t = acts.target(k, r.choice(("light", "light", "switch", "fan")), "eeeah")
+        return k.answer("chat", speak(k, "dont", t=lambda _: k.say(t)), "Okay, I'll leave it.", {"chat": 1})
     key = r.choice(("thanks", "thanks", "thanks", "hello", "hello", "morning", "evening", "afternoon", "night", "bye", "howare", "who", "can", "joke", "nevermind", "nevermind", "nevermind", "praise", "insult", "feel", "chat_misc", "chat_misc"))
     text = speak(k, key)
     if key in ("night", "morning", "bye", "can", "feel") and any(norm(text.strip(".!?")) in norm(n) or norm(n) in norm(text) for e in k.home.of("scene") + k.home.of("script") for n in names(e)):
@@ -732,6 +761,13 @@ def follow(k):
             raise Skip
         t2 = "HassTurnOn" if on else "HassTurnOff"
         return k.do("follow-up", text, [(t2, args(t2, m, {})) for m in params["multi"]], "Turned %s %s." % ("on" if on else "off", and_list([k.desc(m) for m in params["multi"]])))
+    b = last.get("before")
+    if b and t is not None and tool in ("HassTurnOn", "HassTurnOff") and b["tool"] == tool and b["target"].key() != t.key() and t.domain not in ("cover", "lock", "scene", "script") and b["target"].domain not in ("cover", "lock", "scene", "script") and x < 0.6:
+        on = tool == "HassTurnOff"
+        t2 = "HassTurnOn" if on else "HassTurnOff"
+        w = "on" if on else "off"
+        text = k.finish(r.choice(("turn both %s again", "turn both %s", "both %s again", "turn them both %s", "switch both %s", "turn both of them %s again please", "both %s please", "okay turn both %s")) % w)
+        return k.do("follow-up", text, [(t2, args(t2, m, {})) for m in (b["target"], t)], "Turned %s %s." % (w, and_list([k.desc(m) for m in (b["target"], t)])))
     if tool == "HassListAddItem" and t is not None:
         i = r.choice(W.ITEMS if is_shopping(t.ents[0].name) else W.TASKS)
         noisy, k.noisy = k.noisy, 0.0
@@ -929,8 +965,8 @@ def follow_question(k, t):
 
 PLAN = [  # (weight, exchange)
     (15, acts.onoff), (5, acts.covers), (3, acts.locks), (2.5, acts.scenes), (2.5, acts.everything), (9, acts.lights), (5, acts.lights_rel), (3.5, acts.position), (3.5, acts.fans), (6, acts.temps),
-    (7, acts.media), (5, acts.volume), (4, acts.play), (6, acts.vacuum), (4, acts.mower), (6, acts.lists), (6, acts.timer), (5, acts.timer_more), (2, acts.broadcast), (6, acts.multi),
-    (7, q_state), (2, q_which), (1.2, q_area), (0.8, q_locks), (0.8, q_windows), (2, q_temp), (1.5, q_list), (1, q_playing), (2.5, q_time), (18, which_one), (11, no_device), (3.5, cannot), (4, chat),
+    (12, acts.media), (8, acts.volume), (5, acts.play), (8, acts.vacuum), (6, acts.mower), (9, acts.lists), (6, acts.timer), (5, acts.timer_more), (2, acts.broadcast), (6, acts.multi),
+    (7, q_state), (2, q_which), (0.7, q_count), (2.5, acts.wish), (1.2, q_area), (0.8, q_locks), (0.8, q_windows), (2, q_temp), (1.5, q_list), (1, q_playing), (2.5, q_time), (30, which_one), (11, no_device), (3.5, cannot), (4, chat),
 ]
 FNS = [f for _, f in PLAN]
 WEIGHTS = [w for w, _ in PLAN]

@@ -18,7 +18,7 @@ CTX = 4096
 def conversation(seed, **kw):
     rng = random.Random(seed)
     k = Talk(rng, **kw)
-    asks.converse(k, rng.choice((3, 5, 6, 7, 8, 9, 10, 11, 12)))
+    asks.converse(k, rng.choice((4, 6, 8, 9, 10, 11, 12, 13, 14, 15)))
     return k
 
 

@@ -213,7 +213,7 @@ def make_home(rng, held=False, size=None):
     for a in h.areas:
         for _ in range(r.choice((0, 1, 1, 1, 2, 2, 3) if size < 4 else (0, 1, 1, 1, 2))):
             add("light", a.name, W.NOUNS["light"])
-        for d, p in (("switch", 0.45), ("fan", 0.22), ("cover", 0.35), ("climate", 0.25 * climate), ("media_player", 0.32 * media), ("sensor", 0.2), ("binary_sensor", 0.2), ("lock", 0.1)):
+        for d, p in (("switch", 0.45), ("fan", 0.22), ("cover", 0.4), ("climate", 0.25 * climate), ("media_player", 0.4 * media), ("sensor", 0.2), ("binary_sensor", 0.2), ("lock", 0.1)):
             k = 0
             while r.random() < p * rich * (0.5 if k else 1) and k < 3:
                 k += 1
@@ -255,7 +255,7 @@ def make_home(rng, held=False, size=None):
         add("sensor", spot(0.3), W.SENSORS[cls][0], cls, name=m.draw(lambda: r.choice(("Outdoor ", "Outside ", "House ", "Garden ", "Car ", "Solar ", "Grid ")) + r.choice(W.SENSORS[cls][0])))
     if climate and not h.of("climate") and some(0.5):
         add("climate", spot(), W.NOUNS["climate"], lone=0.5)
-    if some(0.2) and len(h.areas) > 1:     # the same name in several rooms
+    if some(0.28) and len(h.areas) > 1:     # the same name in several rooms
         kind, d = r.choice((("Ceiling Light", "light"), ("Lamp", "light"), ("Main Light", "light"), ("Spotlights", "light"), ("Ceiling Fan", "fan"), ("Window Lamp", "light"), ("Thermostat", "climate"), ("Speaker", "media_player")))
         if kind.lower() not in m.used and kind not in ("Lamp", "Speaker"):
             m.used.add(kind.lower())

@@ -15,7 +15,11 @@ try:
         _T = json.load(f)
 except FileNotFoundError:
     _T = {"sub": {}, "ins": ["the", "a", "and"], "phone": {}}
-SUB = {w: (list(c), list(c.values())) for w, c in _T["sub"].items()}
+# words that carry the request alone: they are never lost, nor turned into each other
+KEY = set("on off up down open close closed shut lock unlock locked unlocked no not first second both more less brighter dimmer darker louder quieter warmer cooler mute unmute pause resume next previous start stop add remove cancel".split())
+KEY |= set("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred half quarter".split())
+_FIT = {w: {x: n for x, n in c.items() if w not in KEY or x != "-" and x not in KEY} for w, c in _T["sub"].items()}
+SUB = {w: (list(c), list(c.values())) for w, c in _FIT.items() if c}
 INS = _T["ins"]
 
 # words that sound alike, for words that the measured sentences did not hold
@@ -39,7 +43,7 @@ def hear(r, s):
                 w = r.choices(*SUB[w])[0]
             elif w in ALIKE:
                 w = r.choice(ALIKE[w])
-            elif r.random() < 0.5:
+            elif w not in KEY and r.random() < 0.5:
                 w = mangle(r, w)
             if w == "-":
                 continue

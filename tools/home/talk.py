@@ -151,6 +151,12 @@ class Talk:
     def ent_say(self, e, bare=False):
         """A phrase that means this entity and no other (checked), or Skip."""
         r, refs = self.rng, self.refs
+        if e.area and norm(e.name).startswith(norm(e.area) + " ") and r.random() < 0.2:     # the blind in the kitchen
+            n = self.spoken_name(e.name[len(e.area) + 1:])
+            if refs.match(n, e.area) == [e]:
+                return (n if bare else self.article(n)) + " " + self.in_area(e.area)
+        if e.cls == "garage" and e.domain == "cover" and len(self.home.of("cover", cls="garage")) == 1 and r.random() < 0.25 and not any(norm(x) == "garage" for o in self.home.entities if o is not e for x in names(o)):
+            return "garage" if bare else "the garage"
         for _ in range(6):
             x, where = r.random(), None
             if x < 0.62 or not e.aliases and x < 0.75:
@@ -366,6 +372,9 @@ class Talk:
         self.clean = True
         if self.st.spoken:
             s = re.sub(r"(\d+) ?%", lambda m: m.group(1) + " percent", s)
+            if r.random() < 0.1:
+                s = re.sub(r"\btv\b", "t v", s)
+                s = re.sub(r"\bac\b", "a c", s)
             if r.random() < 0.06:
                 s = self.fillers(s)
             if r.random() < self.noisy:
@@ -379,11 +388,16 @@ class Talk:
             s = s[:1].upper() + s[1:]
             s = re.sub(r"\bi\b", "I", s)
             s += "?" if q and r.random() < 0.8 else "." if r.random() < 0.4 else "!" if r.random() < 0.03 else ""
-            if r.random() < 0.08:
-                s = noise.typo(r, s)
-        elif r.random() < 0.1:
-            s = noise.typo(r, s)
+            if r.random() < 0.2 * self.noisy:
+                s = self.typo(s)
+        elif r.random() < 0.25 * self.noisy:
+            s = self.typo(s)
         return s
+
+    def typo(self, s):
+        t = noise.typo(self.rng, s)
+        self.clean = t == s
+        return t
 
     def fillers(self, s):
         r = self.rng
@@ -469,7 +483,10 @@ class Talk:
             elif len(res) == 1 and res[0].get("already") and len(res[0]["already"]) == 1 and calls[0][0] in ("HassTurnOn", "HassTurnOff"):
                 s = self.already(res[0]["already"][0], calls[0][0] == "HassTurnOn")
             self.reply(s)
-            self.last = {"calls": calls, "undo": undo, "target": target, "tool": tool, "params": params or {}}
+            before = self.last
+            self.last = {"calls": calls, "undo": undo, "target": target, "tool": tool, "params": params or {}, "before": None}
+            if before and before["target"] and intent == "follow-up":
+                self.last["before"] = {"target": before["target"], "tool": before["tool"]}
 
     def already(self, name, on):
         e = next((x for x in self.home.entities if x.name == name), None)

@@ -54,6 +54,18 @@ give {t} some power
 !(we|i) need to have {t} (on|running)
 !get me {t} on
 !set {t} to on
+turn {t} to on
+!{t} (is|are) off (turn|switch) (it|them) on
+!i wish {t} (was|were) on
+!it would be (nice|good) to have {t} on
+!{t} please turn (it|them) on
+!i'm going to need {t} on
+!you forgot to turn on {t}
+hit {t}
+throw on {t}
+set {t} running
+wake up {t}
+spin up {t}
 """
 T["off"] = """
 turn off {t}
@@ -102,6 +114,16 @@ quit {t}
 !set {t} to off
 !(i|we) don't want {t} on (anymore|any more|now)
 !who left {t} on (turn|switch) (it|them|that) off
+turn {t} to off
+!{t} (is|are) (still|) on (turn|switch) (it|them) off
+!it would be (nice|good) to have {t} off
+!{t} please turn (it|them) off
+!you can (turn|switch) {t} off (now|)
+!you left {t} on
+hit {t} off
+cut the power to {t}
+shut down {t}
+put {t} out
 """
 T["light_on"] = """
 light up {t}
@@ -122,6 +144,12 @@ put (some|the) lights on {in}
 !there (is|is just) no light {in}
 !we (could use|need) (some|a bit of) light {in}
 !i'm (sitting|standing) in the dark {in}
+!i can barely see {in}
+!where did the light go {in}
+!i'd like to see something {in}
+make it (bright|light) {in}
+brighten (it|things) up {in}
+light it up {in}
 """
 T["light_off"] = """
 lights out {in}
@@ -137,6 +165,8 @@ black out the lights {in}
 !kill the lights {in}
 !i want it dark {in}
 !the lights can go off {in}
+!it's time to sleep lights off {in}
+make it (pitch black|completely dark) {in}
 """
 T["open"] = """
 open {t}
@@ -297,6 +327,13 @@ have {t} at {v}
 !(can|could) (i|we|you) (have|get) {t} (at|to) {v}
 !let's have {t} at {v}
 !{t} should be (at|on) {v}
+(raise|lower|increase|decrease|reduce) the brightness of {t} to {v}
+(increase|decrease|reduce) {t} to {v}
+!i think {v} is right for {t}
+!{t} would be nice at {v}
+get {t} to {v}
+drop {t} to {v}
+fade {t} to {v}
 """
 T["bright_max"] = """
 set {t} to (full|maximum|max|the maximum|full power)
@@ -1044,6 +1081,11 @@ set {t} off
 !{t} should (clean|start|vacuum)
 !i want {t} to (clean|run|vacuum)
 !let's have {t} do its thing
+{t} please (clean|clean up|start)
+!could {t} clean up
+!it's time for {t} to work
+get {t} on the job
+begin cleaning with {t}
 """
 T["vacuum_any"] = """
 vacuum
@@ -1077,6 +1119,10 @@ have {t} (go home|return|stop|go charge)
 !{t} should (stop|go home|go back to its dock)
 !{t} has done enough
 !that's enough cleaning {t}
+recall {t}
+{t} come back
+call {t} back
+stop {t} and send it home
 """
 T["vacuum_area"] = """
 vacuum {room}
@@ -1228,6 +1274,12 @@ begin a {d_adj} countdown
 !(beep|ring|ping|alert me|call me) in {d}
 !how about a {d_adj} timer
 !new timer {d}
+!wake me [up] in {d}
+!remind me in {d}
+!i need {d} on the clock
+!give me {d} for this
+alarm in {d}
+!set an alarm for {d} from now
 """
 T["timer_named"] = """
 set a {tn} timer for {d}
@@ -1263,6 +1315,9 @@ in {d} remind me to {r}
 give me a reminder in {d} to {r}
 set a reminder to {r} in {d}
 set a reminder in {d} to {r}
+!wake me up in {d} to {r}
+!ping me in {d} to {r}
+!remember to tell me to {r} in {d}
 """
 T["delayed"] = """
 {cmd} in {d}
@@ -1322,6 +1377,10 @@ prolong {x} by {d}
 !{x} needs {d} more
 !i need {d} more on {x}
 !{x} needs another {d}
+increase {x} by {d}
+let {x} run {d} longer
+top up {x} by {d}
+make it {d} more on {x}
 """
 T["timer_sub"] = """
 take {d} off {x}
@@ -1416,8 +1475,171 @@ send the message {b} to everyone
 pass on to everyone that {b}
 !everyone should know that {b}
 !i want everyone to know {b}
+send everyone the message that {b}
+send the message that {b}
+say {b} on all speakers
+message everyone {b}
+let them all know {b}
+spread the word {b}
+call out {b}
 """
 
+T["bright_bare"] = """
+dim {room} to {v}
+dim {room} down to {v}
+brighten {room} to {v}
+set {room} to {v} brightness
+set {room} brightness to {v}
+set the brightness {in} to {v}
+set the brightness of {room} to {v}
+{room} brightness {v}
+{room} at {v} brightness
+make {room} {v} bright
+change the brightness {in} to {v}
+adjust {room} brightness to {v}
+turn the brightness {in} (up|down|) to {v}
+!i want {room} at {v} brightness
+"""
+T["color_bare"] = """
+make {room} {c}
+turn {room} {c}
+light {room} in {c}
+change {room} to {c}
+set {room} to {c}
+paint {room} {c}
+bathe {room} in {c}
+{c} light {in}
+give me {c} light {in}
+!i want {c} light {in}
+!i'd like {room} in {c}
+"""
+T["rel_bare_up"] = """
+make it {by} brighter {in}
+{by} brighter {in}
+brighten {room} {by}
+brighten up {room} {by}
+increase the brightness {in} {by}
+turn up the brightness {in} {by}
+more light {in}
+turn the brightness up {by} {in}
+!(can|could) it be {by} brighter {in}
+!it should be {by} brighter {in}
+!it's not bright enough {in}
+!it's too dim {in}
+"""
+T["rel_bare_down"] = """
+make it {by} (dimmer|darker) {in}
+{by} (dimmer|darker) {in}
+dim {room} {by}
+decrease the brightness {in} {by}
+turn down the brightness {in} {by}
+less light {in}
+turn the brightness down {by} {in}
+!(can|could) it be {by} (dimmer|darker) {in}
+!it should be {by} (dimmer|darker) {in}
+"""
+T["room_off"] = """
+turn off {room}
+shut down {room}
+shut off {room}
+switch off {room}
+switch {room} off
+turn {room} off
+power down {room}
+{room} off
+everything off {in}
+all off {in}
+shut everything down {in}
+turn it all off {in}
+kill everything {in}
+!i'm leaving {room} turn everything off
+!(we are|we're|i'm|i am) done {in} turn everything off
+"""
+T["scene_more"] = """
+!i want {t} mode
+!put the house in {t} mode
+!let's get {t} going
+"""
+T["done_any"] = """
+i (got|bought|have) {i}
+i (have|'ve) (got|bought) {i}
+check off {i}
+tick off {i}
+cross off {i}
+mark {i} as (done|complete|bought)
+{i} is (done|checked|taken care of)
+i already (got|bought) {i}
+!i (got|bought) {i} (check|tick|cross) it off
+!i (have|'ve) (got|bought) {i} check it off [my list|the list]
+!{i} is done
+!(we've|we have) got {i} now
+"""
+T["did_any"] = """
+!i (did|finished) {i}
+!i'm done with {i}
+!{i} is done
+!{i} is (finished|taken care of) check it off
+check off {i}
+tick off {i}
+mark {i} as (done|complete|finished)
+!mark {i} off [my list|the list]
+!i have finished {i}
+!i just finished {i}
+"""
+T["remove_any"] = """
+remove {i} from [my|the|our] list
+take {i} off [my|the|our] list
+delete {i} [from the list]
+(scratch|strike) {i} [from the list]
+!(we|i) don't need {i} anymore
+!(we|i) don't need {i} after all
+!forget about {i} on the list
+!no need for {i} anymore take it off
+"""
+T["timer_of"] = """
+!how's {x} doing
+!how (long|much longer|much time) (for|does) {x} (have|need|take)
+!how (long|much longer) until {x} is (done|ready|finished)
+!how much longer for {x}
+!how long does {x} have [left]
+!when is {x} (ready|done|finished)
+!when will {x} be (ready|done)
+!is {x} (ready|done) [yet]
+!how many minutes for {x}
+!time left for {x}
+!how long has {x} got
+!check on {x}
+!what about {x}
+"""
+T["fan_level"] = """
+set {t} to {v}
+set {t} to {v} speed
+turn {t} to {v}
+put {t} on {v}
+run {t} on {v}
+{t} on {v}
+{t} to {v}
+{t} {v}
+{t} speed {v}
+switch {t} to {v} [speed]
+!i want {t} on {v}
+!{t} should be on {v}
+"""
+T["q_count"] = """
+!how many lights are on {in}
+!how many lights (do i|do we) have on {in}
+!how many lamps are on {in}
+!(count|tell me the number of) lights that are on {in}
+!how many lights are still on {in}
+"""
+T["q_none"] = """
+!what's the {x} [in here|right now]
+!what is the {x} [in here|right now]
+!how high is the {x}
+!tell me the {x}
+!what does the {x} sensor say
+!check the {x} [for me]
+"""
 # -- questions ----------------------------------------------------------------
 T["q_on"] = """
 !(is|are) {t} on
@@ -1584,6 +1806,11 @@ T["q_which_on"] = """
 !are the lights on {in}
 !are the lights off {in}
 !are all [the] lights off {in}
+!is the light on {in}
+!did i turn off the lights {in}
+!are there lights on {in}
+!which ones are on {in}
+!what's lit {in}
 """
 T["q_which_open"] = """
 !(which|what) (windows|blinds|doors|covers) are open {in}
@@ -1609,6 +1836,10 @@ T["q_area"] = """
 !is (anything|something) still (on|running) {in}
 !did i leave anything on {in}
 !is everything off {in}
+!what's running {in}
+!is there anything on {in}
+!what devices are on {in}
+!what did i leave on {in}
 """
 T["q_list"] = """
 !what's on {l}
@@ -2334,8 +2565,39 @@ T["chat_misc"] = """
 !do you dream
 !do you sleep
 !what are you doing
+!what's new
+!i have a question
+!who is your favorite singer
+!can you sing
+!are you smart
+!knock knock
+!surprise me
+!go on
+!not now
+!maybe later
+!wait
+!hold on
+!one moment
+!i don't know
+!you know what
+!let me think
+!interesting
+!that's interesting
+!cool story
+!as you wish
+!i'm just kidding
+!are you awake
+!wake up
 """
 # -- what a home cannot do ----------------------------------------------------
+T["dont"] = """
+!don't (turn|switch) (on|off) {t}
+!no don't (turn|switch) {t} (on|off)
+!please don't touch {t}
+!do not (turn|switch) {t} (on|off)
+!don't change {t}
+!you don't have to (turn|switch) {t} (on|off)
+"""
 T["cannot"] = """
 !what's the weather [like] [today|tomorrow|outside|this weekend|like tomorrow]
 !what will the weather be [like] [tomorrow|today|on sunday|next week]
@@ -2423,6 +2685,43 @@ T["cannot"] = """
 !how many calories (are|does) (in an apple|in a banana|a pizza have)
 !what's the best (restaurant|movie|phone) [in town]
 !sell my (stocks|car|house)
+!(read|tell) me (a story|the bible|a poem|my horoscope|today's paper)
+!what's (trending|happening in the world|going on in town)
+!is the (store|shop|bank|pharmacy|library) open [today|now]
+!who (sings|wrote|directed) (this song|yesterday|star wars|the matrix)
+!(reserve|get me) a table (at|in) (the italian place|a restaurant) [tonight]
+!what's the population of (china|berlin|canada|texas)
+!define (serendipity|entropy|love)
+!what does (ubiquitous|ephemeral|chat) mean
+!spell (banana|house|mississippi)
+!what's the square root of (two|nine|sixteen|a hundred)
+!what time is it in (tokyo|new york|london|sydney)
+!how do i get to (the airport|the station|main street)
+!ask (my wife|john|the neighbor) if (he|she) is coming
+!(invite|call) (the neighbors|my friends) [over]
+!message (mom|my brother|the team)
+!post (a picture|this) on (facebook|instagram)
+!download (the app|a movie|an update)
+!(install|delete) the app
+!(print|scan) (the document|my homework|a page)
+!(charge|unlock|find) my (phone|laptop|tablet)
+!(hack|open|read) the neighbor's wifi
+!do a (backflip|barrel roll|dance)
+!(sing|play) happy birthday on the (piano|violin)
+!clean my (room|desk|car) for me
+!(water|feed) the (neighbors|dog|birds)
+!what's the (speed of light|boiling point of water|tallest building)
+!who (discovered|invented) (america|penicillin|the wheel|electricity)
+!tell me about (the romans|dinosaurs|france|albert einstein)
+!when is (easter|thanksgiving|the next full moon|mother's day)
+!how many days until (christmas|my birthday|summer)
+!when does the sun (set|rise) [today]
+!did (the mail|my package|the paper) come
+!where is (the iss|my package|the nearest gas station)
+!track my (package|order|flight)
+!what is my (schedule|heart rate|weight|balance)
+!log my (weight|lunch|workout)
+!how much (money|battery) do i have [on my phone]
 """
 
 WRAPS = """
@@ -2472,6 +2771,15 @@ house {x}
 assistant please {x}
 hey house {x}
 be (so kind|a dear|nice) and {x}
+(hey|okay|ok|) hearth {x}
+hearth please {x}
+(hey|okay|) (jarvis|nabu|mycroft|assistant) {x}
+alexa {x}
+(yo|yeah|yes|oh) {x}
+i'd appreciate it if you could {x}
+you know what {x}
+i forgot to say {x}
+quick {x}
 be so good as to {x}
 would you be so kind as to {x}
 would you kindly {x}

@@ -129,6 +129,9 @@ def evaluate(torch, model, tok, sets, dev, log, rank):
         ps = [tok.encode(c.prompt()) for c in cs]
         got = generate(torch, model, tok, ps, dev)
         by, wrong = cases.score(cs, got)
+        with open(os.path.join(log, "got-%s.jsonl" % name), "w") as f:
+            for c, g in zip(cs, got):
+                f.write(json.dumps([c.id, g], ensure_ascii=False) + "\n")
         table[name] = by
         with open(os.path.join(log, "wrong-%s.jsonl" % name), "w") as f:
             for w in wrong:
@@ -157,7 +160,7 @@ def main():
     A("--lr-embd", type=float, default=0.004, help="for embeddings and norms (Adam)")
     A("--decay", type=float, default=0.02)
     A("--parts", type=int, default=1, help="batches in a step")
-    A("--aux", type=float, default=0.3, help="weight of what is told and said, at the start; a third of it at the end")
+    A("--aux", type=float, default=0.3, help="weight of what is told and said, at the start; none from half way on")
     A("--workers", type=int, default=14)
     A("--eval", type=int, default=300, help="cases of each generated set")
     A("--name", default="home")
@@ -243,7 +246,7 @@ def main():
             say("--steps %d" % total)
         done = step / total if total else 0.011
         k = schedule(done)
-        aux = a.aux * max(1 / 3, 1 - done * 4 / 3)
+        aux = a.aux * max(0.0, 1 - 2 * done)
         for _ in range(per):
             ids, pos, ends, at, goal, kind = nxt
             with torch.autocast("cuda", torch.bfloat16):
