@@ -7,8 +7,11 @@ hearthctl_SRCS := \
 	tools/hearthctl.c \
 	tools/hearthctl_act.c \
 	tools/hearthctl_apply.c \
+	tools/hearthctl_netlink.c \
 	tools/hearthctl_show.c \
 	# EOL
+hearthctl_LIBS := $(shell $(PKG_CONFIG) --libs libnl-genl-3.0 2>/dev/null)
+CFLAGS_tools/hearthctl_netlink.c := $(shell $(PKG_CONFIG) --cflags libnl-genl-3.0 2>/dev/null)
 hearth_SRCS := \
 	tools/hearth.c \
 	tools/hearth_bench.c \

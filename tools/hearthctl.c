@@ -27,7 +27,7 @@ static const struct command {
 	{ "tenant", cmd_tenant, "tenant [list | show NAME | remove NAME]" },
 	{ "budget", cmd_budget, "budget set TENANT POOL [min=N] [low=N] [high=N] [max=N] [--class C] [--priority N]" },
 	{ "apply", cmd_apply, "apply [--dry-run] FILE|DIRECTORY..." },
-	{ "watch", cmd_watch, "watch [--tenant NAME] [--count N] [--seconds N]" },
+	{ "watch", cmd_watch, "watch [--tenant NAME] [--count N] [--seconds N] [--netlink]" },
 	{ "regions", cmd_regions, "regions [POOL]" },
 	{ "drop", cmd_drop, "drop POOL REGION" },
 	{ "exec", cmd_exec, "exec --tenant NAME [--class C] [--priority N] [--charge POOL=N]... [--wait MS] -- COMMAND..." },

@@ -47,6 +47,13 @@ json_t *ctl_json_bytes(uint64_t bytes);
 /* Prints and frees. */
 void ctl_print_json(json_t *j);
 
+/* Events by netlink; read gives 1 and an event, 0 when none waits, or -errno. */
+struct ctl_netlink;
+int ctl_netlink_open(struct ctl *c, struct ctl_netlink **ret_n);
+int ctl_netlink_fd(const struct ctl_netlink *n);
+int ctl_netlink_read(struct ctl_netlink *n, struct hearth_event *ret_ev);
+void ctl_netlink_close(struct ctl_netlink *n);
+
 int cmd_status(struct ctl *c, int argc, char **argv);
 int cmd_pool(struct ctl *c, int argc, char **argv);
 int cmd_tenant(struct ctl *c, int argc, char **argv);

@@ -200,15 +200,27 @@ static void print_event(struct ctl *c, const struct hearth_event *ev)
 	fflush(stdout);
 }
 
-static int watch_loop(struct ctl *c, struct hearth_events *e, const char *tenant, long count,
+/* Where events come from: the device, or (e NULL) netlink. */
+struct source {
+	struct hearth_events *e;
+	struct ctl_netlink *n;
+};
+
+static int next_event(const struct source *from, struct hearth_event *ev)
+{
+	return from->e ? hearth_events_read(from->e, ev) : ctl_netlink_read(from->n, ev);
+}
+
+static int watch_loop(struct ctl *c, const struct source *from, const char *tenant, long count,
 		      long seconds)
 {
-	struct pollfd p = { .fd = hearth_events_fd(e), .events = POLLIN };
+	struct pollfd p = { .events = POLLIN };
 	int64_t end = mono_ns() + seconds * INT64_C(1000000000);
 	struct hearth_event ev;
 	int64_t left = -1;
 	int ret;
 
+	p.fd = from->e ? hearth_events_fd(from->e) : ctl_netlink_fd(from->n);
 	while (!stopped && count) {
 		if (seconds) {
 			left = (end - mono_ns()) / 1000000;
@@ -220,7 +232,7 @@ static int watch_loop(struct ctl *c, struct hearth_events *e, const char *tenant
 			return ctl_fail(c, -errno);
 		if (ret <= 0)
 			continue;
-		while (count && (ret = hearth_events_read(e, &ev)) == 1) {
+		while (count && (ret = next_event(from, &ev)) == 1) {
 			if (tenant && ev.tenant[0] && strcmp(ev.tenant, tenant))
 				continue;
 			print_event(c, &ev);
@@ -240,17 +252,21 @@ int cmd_watch(struct ctl *c, int argc, char **argv)
 		{ "tenant", required_argument, NULL, 't' },
 		{ "count", required_argument, NULL, 'c' },
 		{ "seconds", required_argument, NULL, 's' },
+		{ "netlink", no_argument, NULL, 'n' },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct sigaction sa = { .sa_handler = stop };
 	const char *tenant = NULL;
 	long count = -1, seconds = 0;
-	struct hearth_events *e;
+	struct source from = { 0 };
+	bool netlink = false;
 	int opt, code, ret;
 
-	while ((opt = getopt_long(argc, argv, "t:c:s:", options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "t:c:s:n", options, NULL)) != -1) {
 		if (opt == 't')
 			tenant = optarg;
+		if (opt == 'n')
+			netlink = true;
 		if ((opt == 'c' && parse_number(optarg, 1, INT32_MAX, &count)) ||
 		    (opt == 's' && parse_number(optarg, 1, 1000000, &seconds)))
 			return ctl_usage("%s is no number from 1", optarg);
@@ -259,16 +275,21 @@ int cmd_watch(struct ctl *c, int argc, char **argv)
 	}
 	if (optind != argc)
 		return ctl_usage("watch does not take %s", argv[optind]);
-	code = ctl_open(c, false);
-	if (code)
-		return code;
-	ret = hearth_events_open(c->h, NULL, &e, &c->err);
+	if (netlink) {
+		ret = ctl_netlink_open(c, &from.n);
+	} else {
+		code = ctl_open(c, false);
+		if (code)
+			return code;
+		ret = hearth_events_open(c->h, NULL, &from.e, &c->err);
+	}
 	if (ret)
 		return ctl_fail(c, ret);
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
-	code = watch_loop(c, e, tenant, count, seconds);
-	hearth_events_close(e);
+	code = watch_loop(c, &from, tenant, count, seconds);
+	hearth_events_close(from.e);
+	ctl_netlink_close(from.n);
 	return code;
 }
 

@@ -397,10 +397,43 @@ static int check_each(struct budget_change *changes, size_t n, size_t *ret_bad,
 	return 0;
 }
 
+/*
+ * Names whose min, as it would be then, leaves no room for change @bad: one
+ * that the set does not touch, or one that the set itself gives.
+ */
+static void refuse_sum(const struct budget_change *changes, size_t n, size_t bad,
+		       struct budget_refusal *ref)
+{
+	const struct budget *holder = changes[bad].b;
+	struct budget_pool *pool = holder->pool;
+	struct budget *b;
+	u64 most = 0;
+	size_t i;
+
+	/* marks of budgets outside this set may be old ones */
+	for (b = pool->first; b; b = b->next)
+		b->marked = false;
+	for (i = 0; i < n; i++)
+		changes[i].b->marked = true;
+	for (b = pool->first; b; b = b->next) {
+		if (!b->marked && b->limits.min > most) {
+			most = b->limits.min;
+			holder = b;
+		}
+	}
+	for (i = 0; i < n; i++) {
+		if (i != bad && changes[i].b->pool == pool && changes[i].limits.min > most) {
+			most = changes[i].limits.min;
+			holder = changes[i].b;
+		}
+	}
+	refuse(ref, BUDGET_BY_SUM, changes[bad].limits.min, pool->size,
+	       core_sub_floor(pool->size, pool->pending), holder, most);
+}
+
 int budget_set_many(struct budget_change *changes, size_t n, size_t *ret_bad,
 		    struct budget_refusal *ref)
 {
-	const struct budget *holder;
 	struct budget_pool *pool;
 	size_t i;
 	int ret;
@@ -416,10 +449,7 @@ int budget_set_many(struct budget_change *changes, size_t n, size_t *ret_bad,
 		pool = changes[i].b->pool;
 		/* pending <= size holds, so the subtraction cannot wrap */
 		if (min > core_sub_floor(pool->size, pool->pending)) {
-			holder = biggest_min(pool, changes[i].b);
-			refuse(ref, BUDGET_BY_SUM, min, pool->size,
-			       core_sub_floor(pool->size, pool->pending), holder,
-			       holder->limits.min);
+			refuse_sum(changes, n, i, ref);
 			return bad_change(i, ret_bad, -ENOSPC);
 		}
 		pool->pending += min;

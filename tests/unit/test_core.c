@@ -71,6 +71,9 @@ static void a_set_of_budgets_is_all_or_nothing(void **state)
 	assert_int_equal(bad, 2);
 	assert_int_equal(ref.limit, BUDGET_BY_SUM);
 	assert_int_equal(ref.available, 40);
+	/* the min that is in the way is one of the same set */
+	assert_ptr_equal(ref.holder, &a);
+	assert_int_equal(ref.holder_bytes, 60);
 	assert_int_equal(p.min_sum + q.min_sum + a.limits.min + c.limits.min, 0);
 	one[2].limits.min = 40;
 	assert_int_equal(budget_set_many(one, 3, &bad, &ref), 0);

@@ -131,10 +131,10 @@ static void on_fault(int sig)
 	siglongjmp(fault_jump, sig);
 }
 
-static bool touches(volatile char *p, bool write_it)
+static bool touches(volatile char *p, volatile bool write_it)
 {
 	struct sigaction sa = { .sa_handler = on_fault }, segv, bus;
-	bool ok = false;
+	volatile bool ok = false;
 
 	sigaction(SIGSEGV, &sa, &segv);
 	sigaction(SIGBUS, &sa, &bus);
