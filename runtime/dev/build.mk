@@ -13,3 +13,6 @@ TESTS += \
 	test_device \
 	test_embedded \
 	# EOL
+BENCHES += \
+	bench_dev \
+	# EOL

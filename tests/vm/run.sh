@@ -71,7 +71,7 @@ ctl_in_guest() {
 	# libyaml has a yaml_free of its own, which only a static link can see
 	$cc $flags -D_GNU_SOURCE -Dyaml_free=hearth_yaml_free -Iruntime -o "$root/hearthctl" tools/hearthctl*.c runtime/dev/*.c \
 		runtime/base/err.c runtime/base/yaml.c kmod/core/*.c \
-		$(pkg-config --cflags libnl-genl-3.0) -ljansson -lyaml -lnl-genl-3 -lnl-3 ||
+		$(pkg-config --cflags libnl-genl-3.0) -ljansson -lyaml -lnl-genl-3 -lnl-3 2>"$out/hearthctl.log" ||
 		{ why="jansson, libyaml and libnl cannot be linked statically"; return 1; }
 	mkdir -p "$root/bin" "$root/tmp"
 	cp "$busybox" "$root/bin/busybox"
