@@ -16,6 +16,7 @@ hearth_SRCS := \
 	tools/hearth.c \
 	tools/hearth_bench.c \
 	tools/hearth_common.c \
+	tools/hearth_eval.c \
 	tools/hearth_plan.c \
 	tools/hearth_say.c \
 	tools/hearth_turn.c \

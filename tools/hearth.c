@@ -13,6 +13,7 @@ static const struct {
 	{ "plan", main_plan, "what memory a model needs, before anything is loaded" },
 	{ "say", main_say, "a text as a WAV file, in any voice there is" },
 	{ "bench", main_bench, "percentiles of many turns: hearth bench turns" },
+	{ "eval-home", main_eval, "how many answers of a home model are right" },
 };
 
 static void usage(FILE *out)
@@ -21,7 +22,7 @@ static void usage(FILE *out)
 
 	fputs("usage: hearth COMMAND [OPTION...]\n\n", out);
 	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].what);
+		fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].what);
 	fputs("\nhearth COMMAND --help tells its options.\n", out);
 }
 

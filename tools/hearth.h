@@ -90,5 +90,6 @@ int main_turn(int argc, char **argv);
 int main_plan(int argc, char **argv);
 int main_bench(int argc, char **argv);
 int main_say(int argc, char **argv);
+int main_eval(int argc, char **argv);
 
 #endif

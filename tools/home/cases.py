@@ -236,11 +236,17 @@ def write(path, cases):
             f.write(json.dumps({"case": c.id, "intent": c.intent, "noisy": c.noisy, "expect": expect_json(c.expect), "tools": c.tools, "messages": plain(c.messages)}, ensure_ascii=False) + "\n")
 
 
+def main():
+    import argparse
+    ap = argparse.ArgumentParser(description="Writes evaluation cases for `hearth eval-home`.")
+    ap.add_argument("do", choices=["write"])
+    ap.add_argument("set", choices=["hand", "homes", "homes-noisy", "templates", "templates-noisy"])
+    ap.add_argument("file")
+    ap.add_argument("--n", type=int, default=500, help="cases of a generated set (500)")
+    a = ap.parse_args()
+    kind, _, noisy = a.set.partition("-")
+    write(a.file, hand() if kind == "hand" else generated(kind, a.n, bool(noisy)))
+
+
 if __name__ == "__main__":
-    h = hand()
-    from collections import Counter
-    print(len(h), Counter(c.intent for c in h))
-    for kind in ("homes", "templates"):
-        for noisy in (False, True):
-            cs = generated(kind, 300, noisy)
-            print(kind, noisy, Counter(c.intent for c in cs).most_common(12))
+    main()
