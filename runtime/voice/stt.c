@@ -63,7 +63,7 @@ struct stt {
 
 void stt_defaults(struct stt_options *o)
 {
-	*o = (struct stt_options){ .threshold = -4.0f, .partial_ms = 100, .max_s = 60 };
+	*o = (struct stt_options){ .threshold = 0.0f, .partial_ms = 100, .max_s = 60 };
 }
 
 const char *stt_verdict_name(enum stt_verdict v)
@@ -189,16 +189,17 @@ static void *run(void *arg)
 /* -- open and close ----------------------------------------------------------------- */
 
 /*
- * Both decoders read the same acoustic model. What they take of the heap with
- * the distribution's model, and how it grows with the language model's file,
- * was measured over four homes; test_speech holds it to that.
+ * What the decoder takes of the heap with the distribution's acoustic model,
+ * and how that grows with the two files of a home, was measured over four
+ * homes; test_speech holds it to that. Without files, a usual home is meant.
  */
 size_t stt_predict(const struct stt_options *o)
 {
-	struct stat st;
-	size_t lm = o->lm && !stat(o->lm, &st) ? (size_t)st.st_size : 0;
+	struct stat lm, dict;
 
-	return 20100000 + lm * 9 / 16;
+	if (!o->lm || !o->dict || stat(o->lm, &lm) || stat(o->dict, &dict))
+		return 11890000;
+	return 10140000 + (size_t)lm.st_size * 353 / 1000 + (size_t)dict.st_size * 247 / 10;
 }
 
 size_t stt_footprint(const struct stt *s)
@@ -257,7 +258,7 @@ int stt_open(const struct stt_options *o, const struct voice_account *acc,
 	if (rc)
 		goto fail;
 	/* Paths are not needed any more, and are the caller's. */
-	s->o.acoustic = s->o.lm = s->o.dict = s->o.phone_lm = NULL;
+	s->o.acoustic = s->o.lm = s->o.dict = NULL;
 	rc = -pthread_create(&s->thread, NULL, run, s);
 	if (rc) {
 		err_set(err, rc, "no thread for speech recognition: %s", strerror(-rc));

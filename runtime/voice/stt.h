@@ -64,7 +64,6 @@ struct stt_options {
 	const char *acoustic;   /* folder of the acoustic model; NULL: the distribution's */
 	const char *lm;         /* the home's language model (stt_model.h) */
 	const char *dict;       /* its dictionary */
-	const char *phone_lm;   /* NULL: the distribution's; for rejection */
 	float threshold;        /* score below which it is no command */
 	int partial_ms;         /* between looks at the partial text; 0: none */
 	int max_s;              /* longest utterance; a longer one is no command */

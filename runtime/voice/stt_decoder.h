@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * PocketSphinx for one utterance at a time: words by the home's language
- * model, and beside them a free loop of phones over the same audio. The phone
- * loop can spell anything; how much better than the words it explains the
- * sound tells a command from other speech. Used by stt.c, from one thread.
+ * PocketSphinx for one utterance at a time, and whether what it found is a
+ * command: other speech comes out as words of the home too, but in an order in
+ * which nobody says them, and noise as words that last too long. Used by
+ * stt.c, from one thread.
  */
 #ifndef HEARTH_VOICE_STT_DECODER_H
 #define HEARTH_VOICE_STT_DECODER_H
@@ -19,13 +19,11 @@ struct stt_decoder;
 /* What rejection is decided from. */
 struct stt_evidence {
 	char text[STT_TEXT];
-	int words;          /* without fillers */
+	int words;          /* without fillers and "uh" */
 	int frames;         /* of 10 ms, in words */
 	int speech_end;     /* the frame after the last word, -1 */
-	double gap;         /* acoustic score of the phone loop less that of the words, per frame */
 	double lm;          /* log10 probability of the text, per word */
-	double posterior;   /* of the words in the lattice, log in PocketSphinx's base, per word */
-	double score;       /* the verdict: below the threshold it is no command */
+	double score;       /* the verdict: below the threshold (0) it is no command */
 };
 
 int stt_decoder_new(const struct stt_options *o, struct stt_decoder **ret, struct hearth_err *err);

@@ -636,7 +636,7 @@ static void engines_charge_what_they_take_and_give_it_back(void **state)
 	assert_int_equal(use.current, stt_footprint(s));
 	measured = stt_footprint(s) > 1 << 20;
 	if (measured) { /* a sanitizer's heap is not measured */
-		assert_in_range(stt_footprint(s), 10 << 20, 40 << 20);
+		assert_in_range(stt_footprint(s), 8 << 20, 20 << 20);
 		assert_in_range(stt_predict(&so) * 1000 / stt_footprint(s), 985, 1015);
 	}
 	stt_close(s);
