@@ -5,6 +5,7 @@ RT_SRCS += \
 	runtime/gguf/head.c \
 	runtime/gguf/load.c \
 	runtime/gguf/meta.c \
+	runtime/gguf/pack.c \
 	runtime/gguf/place.c \
 	runtime/gguf/pull.c \
 	runtime/gguf/quant.c \

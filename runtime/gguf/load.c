@@ -11,6 +11,7 @@
 
 #include "dev/hearth.h"
 #include "gguf/head.h"
+#include "gguf/pack.h"
 #include "gguf/pull.h"
 #include "gguf/shelf.h"
 #include "gguf/touch.h"
@@ -81,6 +82,9 @@ struct reading {
 	uint64_t done, total;    /* bytes */
 	uint64_t last_said_ns;
 	struct toucher toucher;
+	struct pack_run *pack;
+	bool *there;             /* [n_pieces] */
+	size_t upto;             /* pieces that are there without a gap */
 };
 
 static uint64_t now_ns(void)
@@ -117,6 +121,12 @@ static void arrived(void *ctx, size_t i)
 
 	hash_span(q->dst, q->need, rd->leaf + q->tag);
 	rd->done += q->need;
+	rd->there[i] = true;
+	while (rd->upto < rd->n_pieces && rd->there[rd->upto])
+		rd->upto++;
+	q = &rd->piece[rd->upto ? rd->upto - 1 : 0];
+	if (rd->upto)
+		pack_arrived(rd->pack, (uint64_t)(q->dst - rd->toucher.base) + q->need);
 	say_progress(rd, false);
 }
 
@@ -144,7 +154,8 @@ static int plan_reads(struct reading *rd, const struct load *l, struct hearth_er
 	}
 	rd->piece = calloc(n ? n : 1, sizeof(*rd->piece));
 	rd->leaf = calloc(rd->n_leaves ? rd->n_leaves : 1, sizeof(*rd->leaf));
-	if (!rd->piece || !rd->leaf)
+	rd->there = calloc(n ? n : 1, sizeof(*rd->there));
+	if (!rd->piece || !rd->leaf || !rd->there)
 		return err_set(err, -ENOMEM, "no memory to plan %zu reads", n);
 	for (uint32_t p = 0, leaf = 0; p < parts; p++) {
 		const struct share *s = &l->share[p];
@@ -219,10 +230,10 @@ static int join_digest(const struct digest *heads, uint32_t parts, const struct 
 	return 0;
 }
 
-static int read_and_hash(struct load *l, const struct load_opts *o, const struct digest *heads,
+static int read_and_hash(struct load *l, const struct load_opts *o, const struct digest *heads, struct pack_run *pack,
 			 struct hearth_err *err)
 {
-	struct reading rd = { .o = o };
+	struct reading rd = { .o = o, .pack = pack };
 	int r;
 
 	r = plan_reads(&rd, l, err);
@@ -237,16 +248,11 @@ static int read_and_hash(struct load *l, const struct load_opts *o, const struct
 		say_progress(&rd, true);
 	free(rd.piece);
 	free(rd.leaf);
+	free(rd.there);
 	return r;
 }
 
 /* -- a found region, looked at again ---------------------------------------- */
-
-/* Never 0, which stands for weights as they are in the file. */
-static uint64_t packed_hash(const struct load *l)
-{
-	return digest_u64(hearth_region_ptr(l->region), l->bytes) | 1;
-}
 
 static int verify(const struct load *l, const struct label *label, const struct digest *heads,
 		  struct hearth_err *err)
@@ -259,7 +265,12 @@ static int verify(const struct load *l, const struct label *label, const struct 
 	int r;
 
 	if (label->packed) {
-		same = packed_hash(l) == label->packed;
+		uint64_t hash;
+
+		r = pack_hash(l->g, &hash);
+		if (r < 0)
+			return err_set(err, r, "no memory for a digest");
+		same = hash == label->packed;
 	} else {
 		for (uint32_t p = 0; p < parts; p++)
 			n += digest_leaves(l->share[p].to - l->share[p].from);
@@ -295,24 +306,6 @@ static void point_tensors(struct load *l)
 	}
 }
 
-static int pack_tensors(struct load *l, const struct load_opts *o, struct hearth_err *err)
-{
-	int r = 0;
-
-	if (!o->pack)
-		return 0;
-	for (uint32_t i = 0; i < gguf_n_tensors(l->g) && r == 0; i++) {
-		struct gguf_tensor *t = gguf_tensor_at(l->g, i);
-
-		if (o->cancel && atomic_load(o->cancel))
-			return err_set(err, -ECANCELED, "loading was cancelled");
-		r = o->pack(o->pack_ctx, t, (void *)(uintptr_t)t->data, err);
-		if (r < 0)
-			err_prefix(err, r, "tensor \"%s\"", quote(t->name, strlen(t->name)).s);
-	}
-	return r;
-}
-
 static void use_found(struct load *l, struct hearth_region *region, const struct label *label, const char *how)
 {
 	l->region = region;
@@ -328,9 +321,9 @@ static void use_found(struct load *l, struct hearth_region *region, const struct
  * ours goes. Returns 0 with l->region set either way.
  */
 static int publish(struct load *l, struct hearth_tenant *t, struct hearth_pool *pool, const struct load_opts *o,
-		   uint64_t file, struct hearth_err *err)
+		   uint64_t file, uint64_t packed, struct hearth_err *err)
 {
-	struct label label = { .content = l->digest, .file = file };
+	struct label label = { .content = l->digest, .file = file, .packed = packed };
 	struct hearth_region *other = NULL;
 	struct wanted want = { .layout = o->layout ? o->layout : "", .bytes = hearth_region_size(l->region),
 			       .content = &l->digest };
@@ -338,8 +331,6 @@ static int publish(struct load *l, struct hearth_tenant *t, struct hearth_pool *
 	struct label found;
 	int r;
 
-	if (o->pack)
-		label.packed = packed_hash(l);
 	r = hearth_region_seal(l->region, err);
 	if (r < 0)
 		return r;
@@ -359,23 +350,28 @@ static int publish(struct load *l, struct hearth_tenant *t, struct hearth_pool *
 static int load_fresh(struct load *l, struct hearth_tenant *t, struct hearth_pool *pool, const struct load_opts *o,
 		      const struct digest *heads, uint64_t file, struct hearth_err *err)
 {
-	uint64_t after;
+	uint64_t after, packed = 0;
+	struct pack_run pack;
 	int r;
 
 	r = hearth_region_alloc(t, pool, l->bytes, l->bytes >= 2u << 20 ? 2u << 20 : 0, 0, 0, &l->region, err);
 	if (r < 0)
 		return r;
-	r = read_and_hash(l, o, heads, err);
+	point_tensors(l);
+	r = pack_start(&pack, l->g, hearth_region_ptr(l->region), o, err);
+	if (r < 0)
+		return r;
+	r = read_and_hash(l, o, heads, &pack, err);
+	if (r == 0)
+		r = pack_end(&pack, true, &packed, err);
+	else
+		pack_end(&pack, false, NULL, NULL);
 	if (r == 0)
 		r = shelf_files_id(l->g, heads, &after, err); /* -ESTALE: changed while it was read */
 	if (r < 0)
 		return r;
 	digest_hex(&l->digest, l->hex);
-	point_tensors(l);
-	r = pack_tensors(l, o, err);
-	if (r < 0)
-		return r;
-	return publish(l, t, pool, o, file, err);
+	return publish(l, t, pool, o, file, packed, err);
 }
 
 static int load_any(struct load *l, struct hearth_tenant *t, struct hearth_pool *pool, const struct load_opts *o,
@@ -399,6 +395,7 @@ static int load_any(struct load *l, struct hearth_tenant *t, struct hearth_pool 
 	if (r == 0)
 		return load_fresh(l, t, pool, o, heads, file, err);
 	use_found(l, region, &label, "found in memory, nothing was read");
+	point_tensors(l);
 	return o->verify ? verify(l, &label, heads, err) : 0;
 }
 

@@ -40,12 +40,14 @@ struct load_opts {
 	void (*progress)(void *ctx, uint64_t done, uint64_t total);
 	void *ctx;
 	/*
-	 * A backend's own order of the weights. After all is read and before the
-	 * region is sealed, .pack is called once for every tensor and may reorder
-	 * its @data within its own nbytes; -errno stops the load. @layout ("" or
-	 * "cpu16", ...) becomes part of the sealed region's name, so that a later
-	 * load with the same layout finds it packed (and does not call .pack), and
-	 * one with another layout does not.
+	 * A backend's own order of the weights. Before the region is sealed, .pack is
+	 * called once for every tensor and may reorder its @data within its own
+	 * nbytes; -errno stops the load. It is called from one thread of the
+	 * loader's, one tensor at a time, in the order in which they lie in the file,
+	 * while later ones are still being read. @layout ("" or "cpu16", ...) becomes
+	 * part of the sealed region's name, so that a later load with the same layout
+	 * finds it packed (and does not call .pack), and one with another layout does
+	 * not.
 	 */
 	const char *layout;
 	int (*pack)(void *pack_ctx, const struct gguf_tensor *t, void *data,
