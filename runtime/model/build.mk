@@ -17,6 +17,10 @@ TESTS += \
 # One file per instruction set; which one runs is decided by cpuid at run time.
 # Products and sums may fuse; nothing else about floats is relaxed.
 CPU_FLAGS := -O3 -ffp-contract=fast -fno-math-errno
+# Sanitizers see every access of the unrolled loops: minutes of compiling for nothing.
+ifneq ($(SAN),)
+CPU_FLAGS := -O1 -ffp-contract=fast -fno-math-errno -DCPU_NO_UNROLL
+endif
 CFLAGS_runtime/model/cpu_plain.c := $(CPU_FLAGS)
 ifneq ($(filter x86_64,$(ARCH)),)
 RT_SRCS += \

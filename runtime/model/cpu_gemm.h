@@ -26,7 +26,11 @@ typedef uint8_t vb __attribute__((vector_size(NL * 4)));
 typedef uint16_t vh __attribute__((vector_size(NL * 2)));
 
 #define INLINE static inline __attribute__((always_inline))
+#ifdef CPU_NO_UNROLL
+#define UNROLL
+#else
 #define UNROLL _Pragma("GCC unroll 16")
+#endif
 
 INLINE vb load_b(const uint8_t *p)
 {

@@ -237,7 +237,7 @@ INLINE float soft32(const float *s, float max, uint32_t valid, float *p)
 
 	for (int i = 0; i < PER32; i++) {
 		const vf e = exp_f(load_f(s + i * NL) - max);
-		vi lane;
+		vi lane = { 0 };
 		vf v;
 
 		for (int j = 0; j < NL; j++)
