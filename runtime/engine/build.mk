@@ -11,4 +11,5 @@ BENCHES += \
 PKGS += jansson
 TESTS += \
 	test_engine \
+	test_numerics \
 	# EOL
