@@ -353,7 +353,7 @@ static int generate(struct eval *e, const struct tok_ids *ids, struct answer *a,
 	struct gen *g = NULL;
 	int rc;
 
-	rc = chat_parser_open(e->chat, false, &sink, &l.parser);
+	rc = chat_parser_open(e->chat, chat_prompt_thinks(e->chat, NULL), &sink, &l.parser);
 	if (!rc)
 		rc = tok_stream_open(tok, true, &l.stream);
 	if (rc) {

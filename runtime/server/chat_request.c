@@ -464,6 +464,7 @@ static bool encode_chat(struct service *s, struct http_req *r, struct chat_reque
 		q->thinking = strcmp(effort, "none") && strcmp(effort, "minimal");
 	q->thinking = q->thinking && chat_can_think(s->chat);
 	co.thinking = q->thinking;
+	q->thinking = q->thinking || chat_prompt_thinks(s->chat, &co); /* some cannot be told not to */
 	if (tools && !json_is_null(tools)) {
 		if (!json_is_array(tools)) {
 			http_error(r, 400, "invalid_value", "tools", "\"tools\" must be a list");

@@ -268,7 +268,7 @@ int run_start(const struct run_opts *o, struct run **ret, struct hearth_err *err
 	if (!o->raw && r->s->chat) {
 		sink = (struct chat_sink){ .content = sink_content, .reasoning = sink_reasoning, .call = sink_call,
 					   .bad_call = sink_bad_call, .ctx = r };
-		rc = chat_parser_open(r->s->chat, o->thinking, &sink, &r->parser);
+		rc = chat_parser_open(r->s->chat, chat_prompt_thinks(r->s->chat, NULL), &sink, &r->parser);
 		if (rc)
 			goto fail;
 	}

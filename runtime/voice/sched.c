@@ -274,7 +274,7 @@ int sched_attach(struct sched *s, const struct sched_parts *parts, struct hearth
 	int ret;
 
 	s->parts = *parts;
-	ret = chat_parser_open(parts->chat, false, &sink, &s->parser);
+	ret = chat_parser_open(parts->chat, chat_prompt_thinks(parts->chat, NULL), &sink, &s->parser);
 	if (ret)
 		return err_set(err, ret, "out of memory");
 	ret = session_open(parts->engine, &s->session, err);

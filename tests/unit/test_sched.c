@@ -236,6 +236,7 @@ int chat_parser_open(const struct chat *c, bool thinking, const struct chat_sink
 	(*ret)->sink = *sink;
 	return 0;
 }
+bool chat_prompt_thinks(const struct chat *c, const struct chat_opts *opts) { return false; }
 void chat_parser_free(struct chat_parser *p) { free(p); }
 void chat_parser_reset(struct chat_parser *p) { p->n = 0; p->in = 0; }
 int chat_parser_push(struct chat_parser *p, const char *s, size_t n)
