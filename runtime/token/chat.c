@@ -9,6 +9,9 @@
 #include "token/chat_priv.h"
 #include "token/template_id.h"
 
+static const struct chat_family qwen2 = {
+	.name = "qwen2", .default_system = "You are a helpful assistant", /* without a full stop */
+};
 static const struct chat_family qwen25 = {
 	.name = "qwen2.5", .tools = true,
 	.default_system = "You are Qwen, created by Alibaba Cloud. You are a helpful assistant.",
@@ -36,6 +39,7 @@ static const struct {
 	uint64_t id;
 	const struct chat_family *family;
 } known[] = {
+	{ 0x7a93dba251f95f6aull, &qwen2 },          /* of the first Qwen2 files */
 	{ 0x310511c24d748e3dull, &qwen25 },         /* Qwen/Qwen2.5-7B-Instruct */
 	{ 0x0df06e776aed50daull, &qwen3 },          /* Qwen/Qwen3-0.6B */
 	{ 0xd2bfc2e6fc2e279eull, &qwen3 },          /* the same as rewritten by unsloth */
@@ -45,7 +49,7 @@ static const struct {
 	{ 0xcbaeceef5046c24bull, &chatml },         /* ChatML without more, as unsloth writes it */
 };
 
-static const struct chat_family *const families[] = { &qwen25, &qwen3, &qwen3_instruct, &qwen3_thinking, &chatml };
+static const struct chat_family *const families[] = { &qwen2, &qwen25, &qwen3, &qwen3_instruct, &qwen3_thinking, &chatml };
 
 static int open_family(const struct chat_family *f, struct chat **ret, struct hearth_err *err)
 {
@@ -67,7 +71,7 @@ int chat_open_template(const char *tmpl, size_t n, struct chat **ret, struct hea
 			return open_family(known[i].family, ret, err);
 	return err_set(err, -EOPNOTSUPP,
 		       "the model's chat template is not one that is known here (it is %016" PRIx64
-		       "); known are those of Qwen2.5 and Qwen3 and plain ChatML, and one of these can be asked for by name", id);
+		       "); known are those of Qwen2, Qwen2.5 and Qwen3 and plain ChatML, and one of these can be asked for by name", id);
 }
 
 int chat_open_named(const char *family, struct chat **ret, struct hearth_err *err)
@@ -75,7 +79,7 @@ int chat_open_named(const char *family, struct chat **ret, struct hearth_err *er
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
 		if (strcmp(families[i]->name, family) == 0)
 			return open_family(families[i], ret, err);
-	return err_set(err, -EINVAL, "there is no chat template \"%.40s\"; there are qwen2.5, qwen3, qwen3-instruct, qwen3-thinking and chatml",
+	return err_set(err, -EINVAL, "there is no chat template \"%.40s\"; there are qwen2, qwen2.5, qwen3, qwen3-instruct, qwen3-thinking and chatml",
 		       family);
 }
 

@@ -10,6 +10,7 @@ content), where hearth's own template is simpler than Qwen's.
 
 The committed file was made with Jinja 3.1 and transformers' settings
 (trim_blocks, lstrip_blocks, tojson = json.dumps without escapes) from
+  qwen2           Qwen2's, out of llama.cpp's models/ggml-vocab-qwen2.gguf
   qwen2.5         Qwen/Qwen2.5-7B-Instruct, llama.cpp 80fb11ac73e6 models/templates
   qwen3           Qwen/Qwen3-0.6B, the same place; and unsloth 015bdef0d94a, which agreed
   qwen3-instruct, qwen3-thinking, chatml   unsloth 015bdef0d94a, chat_templates.py
@@ -80,7 +81,7 @@ def main():
             template = environment().from_string(f.read())
         rng = random.Random(2026)
         for i in range(16):
-            tools_known = family != "chatml"
+            tools_known = family not in ("chatml", "qwen2")
             tools = TOOLS if tools_known and rng.random() < 0.5 else None
             messages = conversation(rng, tools_known, kind == "plain")
             thinking = rng.random() < 0.5
