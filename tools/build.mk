@@ -22,6 +22,7 @@ hearth_SRCS := \
 	tools/hearth_turn.c \
 	# EOL
 SCRIPT_TESTS += \
+	tests/e2e/home_model.py \
 	tests/e2e/turn.py \
 	# EOL
 CFLAGS_tools/hearthctl.c := -DHEARTH_VERSION='"$(VERSION)"'

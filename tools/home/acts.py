@@ -952,6 +952,22 @@ def multi(k):
         undo = [c for t in ts for c in undo_of(k, tool, t, {}) or []]
         verb = {"cover": ("Opened", "Closed"), "lock": ("Locked", "Unlocked")}.get(d, ("Turned on", "Turned off"))[0 if on else 1]
         return k.do(tool, text, calls, "%s %s." % (verb, and_list([k.desc(t) for t in ts])), undo, None, tool, {"multi": ts})
+    if r.random() < 0.08 and k.home.of("vacuum"):
+        areas = r.sample([a.name for a in k.home.areas], min(len(k.home.areas), r.choice((2, 2, 3))))
+        if len(areas) < 2:
+            raise Skip
+        rooms = [k.room_say(a) for a in areas]
+        j = r.choice((" and ", " and ", " then ", " and then "))
+        text = speak(k, "vacuum_area", lambda z: "{room}" in z.text and "{vac}" not in z.text and "{in}" not in z.text and " is " not in z.text and " (needs" not in z.text, room=j.join(rooms))
+        return k.do("HassVacuumCleanArea", text, [("HassVacuumCleanArea", {"area": a}) for a in areas], "Cleaning %s." % and_list([the(a) for a in areas]))
+    if r.random() < 0.12:              # "washer off dryer on"
+        ts = [target(k, r.choice(("light", "switch", "switch", "fan", "media_player")), "e") for _ in range(2)]
+        if ts[0].key() == ts[1].key():
+            raise Skip
+        on = [r.random() < 0.5 for _ in ts]
+        ws = [k.say(t) + (" on" if o else " off") for t, o in zip(ts, on)]
+        calls = [("HassTurnOn" if o else "HassTurnOff", args("HassTurnOn", t, {})) for t, o in zip(ts, on)]
+        return k.do(calls[0][0], k.finish(r.choice((" ", " and ", " ")).join(ws)), calls, " ".join(told(k, c[0], t, {}) for c, t in zip(calls, ts)))
     n = 2 if r.random() < 0.9 else 3
     cl, calls, tells, seen = [], [], [], set()
     for _ in range(n):
@@ -963,7 +979,7 @@ def multi(k):
         cl.append(c[0])
         calls.append(c[1])
         tells.append(c[2])
-    j = r.choice((" and ", " and ", " and ", " and then ", " then ", ", ", " and also ", " ", " plus ", " as well as " if False else " and "))
+    j = r.choice((" and ", " and ", " and ", " and then ", " then ", ", ", " and also ", " ", " ", " plus "))
     if k.st.spoken:
         j = j.replace(",", "")
     s = j.join(cl)

@@ -385,12 +385,12 @@ def after_ask(k, cands, tool, params, rooms=False, group=None):
     if x < 0.07:
         text = speak(k, "ans_never")
         return k.answer("chat", text, "Okay.", {"chat": 1})
-    if x < 0.17 and len(cands) == 2:
+    if x < 0.22 and len(cands) == 2:
         ts = [k.refs.ent(e) for e in cands]
         text = speak(k, "ans_both")
         calls = [(tool, args(tool, t, params)) for t in ts]
         return k.do(tool, text, calls, " ".join(told(k, tool, t, params) for t in ts), None, None, tool, {})
-    if x < 0.24 and len(cands) == 2:
+    if x < 0.3 and len(cands) == 2:
         i = r.randrange(2)
         text = speak(k, "ans_first" if i == 0 else "ans_last")
         return act(k, tool, text, tool, k.refs.ent(cands[i]), params)
@@ -551,6 +551,72 @@ def which_player(k):
         after_ask(k, es, tool, params)
 
 
+def here_decides(k):
+    """Several fit, and the one in this room is meant: a name that rooms share, a kind of which there is one here."""
+    r = k.rng
+    if not k.here:
+        raise Skip
+    x = r.random()
+    if x < 0.5:
+        near = [e for e in k.home.of(area=k.here) if len(k.refs.by_name[norm(e.name)]) > 1]
+        if not near:
+            raise Skip
+        e = r.choice(near)
+        if len([y for y in near if norm(y.name) == norm(e.name)]) > 1:
+            raise Skip
+        t = k.refs.ent(e)
+        t.words = k.article(k.spoken_name(e.name))
+        key, tool, params, fill = some_doing(k, e.domain)
+        if r.random() < 0.2:
+            o = [y for y in near if norm(y.name) != norm(e.name)]
+            if o:
+                o = k.refs.ent(r.choice(o))
+                if tool in ("HassTurnOn", "HassTurnOff"):
+                    text = speak(k, key, lambda z: "(is|are)" not in z.text, t=t.words + " and " + k.article(k.spoken_name(o.ents[0].name)))
+                    return k.do(tool, text, [(tool, args(tool, m, {})) for m in (t, o)], " ".join(told(k, tool, m, {}) for m in (t, o)))
+    else:
+        d = r.choice(("media_player", "media_player", "media_player", "climate", "cover", "fan"))
+        es = k.home.of(d, k.here)
+        if d == "cover" and es:
+            c = r.choice(es).cls
+        else:
+            c = ""
+        if not k.home.of(d, k.here, cls=c or None) or len(k.home.of(d, cls=c or None)) < 2:
+            raise Skip
+        t = k.refs.group(d, k.here, cls=c)
+        t.kind = "here"
+        fill = {"in": "", "by": ""}
+        if d == "media_player":
+            key, tool, params = r.choice((("pause_here", "HassMediaPause", {}), ("resume_here", "HassMediaUnpause", {}), ("next_here", "HassMediaNext", {}), ("previous_here", "HassMediaPrevious", {}), ("mute_here", "HassMediaPlayerMute", {}), ("unmute_here", "HassMediaPlayerUnmute", {}),
+                                          ("volume_here", "HassSetVolume", None), ("louder_here", "HassSetVolumeRelative", 1), ("quieter_here", "HassSetVolumeRelative", -1)))
+            if params is None:
+                v = r.randrange(5, 101, 5)
+                params, fill["v"] = {"volume_level": v}, k.pct(v)
+            elif params in (1, -1):
+                sign = params
+                by, step = k.by((10, 5, 30), "percent")
+                fill["by"] = by
+                ln, s = k.line(key, None, fill)
+                return act(k, tool, k.finish(k.wrap(ln, s)), tool, t, {"volume_step": sign * (step if "{by}" in ln.text else 10)})
+        elif d == "climate":
+            v = r.randint(60, 80) if k.home.unit == "fahrenheit" else r.randint(15, 26)
+            key, tool, params = "temp_room", "HassClimateSetTemperature", {"temperature": v}
+            fill["v"] = k.degrees(v)
+        else:
+            key, tool, params, f2 = some_doing(k, d)
+            fill.update(f2)
+            w, _ = k.kind_word(d, c, len(t.ents) > 1)
+            if k.refs.match(w, None, k.here):
+                raise Skip
+            fill["t"] = "the " + w
+        ln, s = k.line(key, lambda z: "{room}" not in z.text and ("{t}" not in z.text or "t" in fill), fill)
+        return act(k, tool, k.finish(k.wrap(ln, s)), tool, t, params)
+    fill["t"] = t.words
+    fill["t_bare"] = k.spoken_name(t.ents[0].name)
+    ln, s = k.line(key, None, fill)
+    act(k, tool, k.finish(k.wrap(ln, s)), tool, t, params)
+
+
 # -- not there, not possible --------------------------------------------------
 
 def no_device(k):
@@ -582,6 +648,8 @@ def no_device(k):
         why = "There is no %s here." % n
     elif x < 0.64:                # a room that is not there
         n = r.choice(W.ABSENT_ROOMS) if r.random() < 0.8 else r.choice(W.PEOPLE).lower() + "'s " + r.choice(("room", "bedroom", "office"))
+        if any(set(n.split()) & set(f.split()) - {"floor", "level"} for f in k.refs.floor_words):
+            raise Skip
         if n in k.refs.area_words or any(set(n.split()) & set(norm(a).split()) for a in list(k.refs.area_words)) or known_words(k, n) or any(n in norm(m) for e in k.home.entities for m in names(e)):
             raise Skip
         at = "in " + (n if "'s" in n else "the " + n)
@@ -696,7 +764,7 @@ def known_words(k, n):
             s = set(norm(m).split())
             if ws & s - {"door", "light", "lights", "lamp", "lamps", "fan", "speaker", "tv"} or ws <= s or s <= ws:
                 return True
-    for a in k.refs.area_words:
+    for a in [*k.refs.area_words, *k.refs.floor_words]:
         if set(a.split()) & ws:
             return True
     sc = {norm(x) for e in k.home.entities for x in names(e)}
@@ -964,9 +1032,9 @@ def follow_question(k, t):
 # -- a whole conversation -----------------------------------------------------
 
 PLAN = [  # (weight, exchange)
-    (15, acts.onoff), (5, acts.covers), (3, acts.locks), (2.5, acts.scenes), (2.5, acts.everything), (9, acts.lights), (5, acts.lights_rel), (3.5, acts.position), (3.5, acts.fans), (6, acts.temps),
+    (15, acts.onoff), (5, acts.covers), (3, acts.locks), (2.5, acts.scenes), (2.5, acts.everything), (9, acts.lights), (7, acts.lights_rel), (3.5, acts.position), (3.5, acts.fans), (6, acts.temps),
     (12, acts.media), (8, acts.volume), (5, acts.play), (8, acts.vacuum), (6, acts.mower), (9, acts.lists), (6, acts.timer), (5, acts.timer_more), (2, acts.broadcast), (6, acts.multi),
-    (7, q_state), (2, q_which), (0.7, q_count), (2.5, acts.wish), (1.2, q_area), (0.8, q_locks), (0.8, q_windows), (2, q_temp), (1.5, q_list), (1, q_playing), (2.5, q_time), (30, which_one), (11, no_device), (3.5, cannot), (4, chat),
+    (7, q_state), (2, q_which), (0.7, q_count), (2.5, acts.wish), (1.2, q_area), (0.8, q_locks), (0.8, q_windows), (2, q_temp), (1.5, q_list), (1, q_playing), (2.5, q_time), (34, which_one), (9, here_decides), (11, no_device), (3.5, cannot), (4, chat),
 ]
 FNS = [f for _, f in PLAN]
 WEIGHTS = [w for w, _ in PLAN]

@@ -6,7 +6,7 @@ conversation; {"case": ..., "context": id, "at": n, "expect": {...}, "intent": .
 asks what the model says after the first n messages. Messages are as chat
 templates take them. What is expected:
 
-    {"calls": [{"name": ..., "arguments": {...}}]}    exactly these, in this order
+    {"calls": [{"name": ..., "arguments": {...}}]}    exactly these, in this order; or, with "or": [[...], ...], one of those
     {"ask": [words]}     no call; a question that has each word
     {"no": 1}            no call; says that it is not there or cannot be
     {"say": [[a, b]]}    no call; has a or b, for each group
@@ -38,7 +38,10 @@ def plain(messages):
 
 
 def expect_json(e):
-    return {"calls": [{"name": n, "arguments": a} for n, a in e["calls"]]} if "calls" in e else e
+    one = lambda calls: [{"name": n, "arguments": a} for n, a in calls]
+    if "calls" not in e:
+        return e
+    return {"calls": one(e["calls"]), **({"or": [one(c) for c in e["or"]]} if "or" in e else {})}
 
 
 class Case:
@@ -76,6 +79,9 @@ def parse_expect(s):
         return {w[0]: 1}
     if w[0] == "say":
         return {"say": [[x.strip() for x in grp.split(" / ")] for grp in rest.split(" & ")]}
+    if " || " in s:
+        first, *rest = [parse_expect(x)["calls"] for x in s.split(" || ")]
+        return {"calls": first, "or": rest}
     calls = []
     for c in s.split(" | "):
         n, _, a = c.strip().partition(" ")
@@ -178,7 +184,7 @@ def right(expect, text):
     if calls is None:
         return False
     if "calls" in expect:
-        return [(n, a) for n, a in calls] == [(n, a) for n, a in expect["calls"]]
+        return any([(n, a) for n, a in calls] == [(n, a) for n, a in w] for w in [expect["calls"], *expect.get("or", [])])
     if calls:
         return False
     low = text.lower()
@@ -212,8 +218,8 @@ def score(cs, got):
     by, wrong = {}, []
     for c, g in zip(cs, got):
         ok = right(c.expect, g)
-        for key in (c.intent, "all", *(x for x in ("calls", "ask", "no", "say", "chat") if x in c.expect)):
-            a = by.setdefault(key if key == c.intent or key == "all" else "=" + key, [0, 0])
+        for key in (c.intent, "all", *("=" + x for x in ("calls", "ask", "no", "say", "chat") if x in c.expect)):
+            a = by.setdefault(key, [0, 0])
             a[0] += ok
             a[1] += 1
         inv = by.setdefault("invented", [0, 0])

@@ -36,10 +36,13 @@ class Maker:
     def draw(self, make):
         for i in range(40):
             n = make()
-            if self.fits(n, i < 30):
+            if self.fits(n, not self.held or i < 30):
                 break
         else:
-            n = made_up(self.rng) + " " + made_up(self.rng)
+            while True:
+                n = made_up(self.rng) + " " + made_up(self.rng)
+                if self.fits(n, True):
+                    break
         self.used.add(n.lower())
         return n
 
@@ -204,7 +207,7 @@ def make_home(rng, held=False, size=None):
         h.entities.append(e)
         return e
 
-    def fix(n):     # a bare kind is no name
+    def fix(n):     # a bare kind is no name; draw() looks at what comes out
         return n if n.lower() not in KIND_WORDS else r.choice(W.PLACES) + " " + n
 
     rich = r.choice((0.35, 0.6, 0.85))
@@ -257,7 +260,7 @@ def make_home(rng, held=False, size=None):
         add("climate", spot(), W.NOUNS["climate"], lone=0.5)
     if some(0.28) and len(h.areas) > 1:     # the same name in several rooms
         kind, d = r.choice((("Ceiling Light", "light"), ("Lamp", "light"), ("Main Light", "light"), ("Spotlights", "light"), ("Ceiling Fan", "fan"), ("Window Lamp", "light"), ("Thermostat", "climate"), ("Speaker", "media_player")))
-        if kind.lower() not in m.used and kind not in ("Lamp", "Speaker"):
+        if m.fits(kind, not held) and kind not in ("Lamp", "Speaker"):
             m.used.add(kind.lower())
             for a in r.sample(h.areas, min(len(h.areas), r.choice((2, 2, 3)))):
                 h.entities.append(Entity(kind, d, a.name))

@@ -67,6 +67,7 @@ class Refs:
         for a in home.areas:
             for n in [a.name] + a.aliases:
                 self.area_words.setdefault(norm(n), a)
+        self.floor_words = {norm(n) for f, al in home.floors for n in [f, *al]}
         self.dup = {n for n, es in self.by_name.items() if len(es) > 1}
 
     def match(self, phrase, area=None, here=None, domains=None):

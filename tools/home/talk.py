@@ -93,6 +93,13 @@ class Talk:
         self.here = here if here is not None else (r.choice(self.home.areas).name if r.random() < 0.75 else None)
         if self.here and r.random() < 0.7 and here is None:    # mostly a room with something in it
             self.here = r.choice([e.area for e in self.home.entities if e.area] or [self.here])
+        if here is None and self.here and r.random() < 0.3:    # a room where "here" decides something
+            seen = {}
+            for e in self.home.entities:
+                seen.setdefault(norm(e.name), []).append(e)
+            opts = [e.area for v in seen.values() if len(v) > 1 for e in v if e.area] + [e.area for d in ("media_player", "climate", "fan", "cover") if len(self.home.of(d)) > 1 for e in self.home.of(d) if e.area]
+            if opts:
+                self.here = r.choice(opts)
         if self.here == "":
             self.here = None
         self.full = variety and r.random() < 0.06

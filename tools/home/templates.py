@@ -124,6 +124,9 @@ hit {t} off
 cut the power to {t}
 shut down {t}
 put {t} out
+no more {t}
+have {t} stop
+i've had enough of {t}
 """
 T["light_on"] = """
 light up {t}
@@ -259,6 +262,15 @@ let (me|him|her|them|us|the plumber|my sister) in through {t}
 !let's unlock {t}
 !i can't get in unlock {t}
 !someone is at {t} unlock it
+free {t}
+let {t} open
+open the lock on {t}
+disengage {t}
+!{t} can be unlocked
+!please have {t} unlocked
+make sure {t} is unlocked
+get {t} open
+!i'm outside open {t}
 """
 T["scene"] = """
 activate {t}
@@ -856,6 +868,11 @@ give {t} its sound back
 take {t} off mute
 bring back the sound (on|of) {t}
 un mute {t}
+take the mute off {t}
+take {t} off silent
+put the sound back on on {t}
+let me hear {t} again
+restore the sound (on|of) {t}
 """
 T["mute_here"] = """
 mute {in}
@@ -991,6 +1008,11 @@ have {q} playing {on}
 !let's (hear|listen to) {q} {on}
 !(can|could) (i|we) (hear|listen to|have) {q} {on}
 !how about (some |){q} {on}
+play a (little|little bit of|touch of) {q} {on}
+play me (some|a little) {q} {on}
+give me (some|a little) {q} {on}
+i need some {q} {on}
+let's play (some|) {q} {on}
 """
 T["play_class"] = """
 play the {m} {q} {on}
@@ -1013,6 +1035,10 @@ play (my|the) playlist {q} {on}
 shuffle (my|the) {q} playlist {on}
 !i want to hear (my|the) {q} playlist {on}
 !let's have the {q} playlist {on}
+put (my|the) {q} playlist on shuffle {on}
+play a mix of my {q} playlist {on}
+listen to (my|the) {q} playlist {on}
+start playing (my|the) {q} playlist {on}
 """
 T["play_artist"] = """
 play (something|songs|music|a song|tracks|anything) by {q} {on}
@@ -1022,6 +1048,12 @@ put on (something|some music|songs) by {q} {on}
 !i want to (hear|listen to) (something|songs|music) by {q} {on}
 !let's (hear|have) (something|some music) by {q} {on}
 !(have you got|do you have) anything by {q} play it {on}
+play the (group|singer|musician|orchestra) {q} {on}
+play (group|singer|artist|musician) {q} {on}
+put on the (band|group|singer|artist) {q} {on}
+!i want to hear the (band|group|singer) {q} {on}
+play me (something|some music|songs) by {q} {on}
+stream (something|music) by {q} {on}
 """
 T["play_track"] = """
 play the song {q} {on}
@@ -1280,6 +1312,11 @@ begin a {d_adj} countdown
 !give me {d} for this
 alarm in {d}
 !set an alarm for {d} from now
+start a new timer for {d}
+set another timer for {d}
+another timer for {d}
+set up a {d_adj} timer
+run a timer for {d}
 """
 T["timer_named"] = """
 set a {tn} timer for {d}
@@ -1302,6 +1339,18 @@ create a {tn} timer for {d}
 !the {tn} needs {d} set a timer
 !the {tn} takes {d} start a timer
 !new {tn} timer {d}
+start a new {tn} timer for {d}
+set another {tn} timer for {d}
+set up a {tn} timer for {d}
+begin a {tn} timer of {d}
+put on a {tn} timer for {d}
+make a {d_adj} {tn} timer
+another {tn} timer {d}
+a {tn} timer for {d} please
+{tn} {d} timer
+!i want a {d_adj} {tn} timer
+!time the {tn} for {d}
+!the {tn} will take {d}
 """
 T["remind"] = """
 remind me in {d} to {r}
@@ -1482,6 +1531,13 @@ message everyone {b}
 let them all know {b}
 spread the word {b}
 call out {b}
+!everybody needs to know that {b}
+!everyone needs to know {b}
+!the others should hear that {b}
+!i want to tell everyone {b}
+!can you tell everyone {b}
+give everyone the message {b}
+deliver the message {b} to everybody
 """
 
 T["bright_bare"] = """
@@ -2722,6 +2778,10 @@ T["cannot"] = """
 !what is my (schedule|heart rate|weight|balance)
 !log my (weight|lunch|workout)
 !how much (money|battery) do i have [on my phone]
+!(invite|ask|bring) (people|my friends|the family) (over|for dinner)
+!download (a game|my music|the photos|a song)
+!(text|message) (dad|my sister|my friend|the boss)
+!stream a movie to my phone
 """
 
 WRAPS = """
