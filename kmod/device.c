@@ -171,10 +171,16 @@ static long conn_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 static int conn_open(struct inode *inode, struct file *file)
 {
 	struct hearth_conn *conn;
+	int ret;
 
 	conn = kzalloc(sizeof(*conn), GFP_KERNEL_ACCOUNT);
 	if (!conn)
 		return -ENOMEM;
+	ret = hearth_fs_pin();
+	if (ret) {
+		kfree(conn);
+		return ret;
+	}
 	init_waitqueue_head(&conn->wait);
 	mutex_init(&conn->read_lock);
 	spin_lock_init(&conn->queue_lock);
@@ -201,6 +207,7 @@ static int conn_release(struct inode *inode, struct file *file)
 		hearth_tenant_maybe_free(conn->tenant);
 	}
 	mutex_unlock(&hearth.lock);
+	hearth_fs_unpin();
 	kvfree(conn->queue);
 	kfree(conn);
 	return 0;

@@ -15,7 +15,14 @@
 
 #define HEARTH_FS_MAGIC 0x48525448 /* "HRTH" */
 
+/*
+ * The mount is there while a connection or a region is, and holds the module
+ * itself, through its type. A file puts its mount after it has put its module;
+ * a mount of our own that did not hold the module could then be the last to use
+ * its code.
+ */
 static struct vfsmount *hearth_mnt;
+static int hearth_mnt_count;
 
 static int fs_init_context(struct fs_context *fc)
 {
@@ -81,13 +88,13 @@ struct file *hearth_file_new(struct hearth_region *r, bool writable)
 	return file;
 }
 
-int hearth_file_init(void)
+/* For each connection and each region; undone by hearth_fs_unpin. */
+int hearth_fs_pin(void)
 {
-	hearth_mnt = kern_mount(&hearth_fs);
-	return PTR_ERR_OR_ZERO(hearth_mnt);
+	return simple_pin_fs(&hearth_fs, &hearth_mnt, &hearth_mnt_count);
 }
 
-void hearth_file_exit(void)
+void hearth_fs_unpin(void)
 {
-	kern_unmount(hearth_mnt);
+	simple_release_fs(&hearth_mnt, &hearth_mnt_count);
 }

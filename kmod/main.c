@@ -30,12 +30,9 @@ static int __init hearth_init(void)
 	hearth.wq = alloc_workqueue("hearth", WQ_UNBOUND, 0);
 	if (!hearth.wq)
 		return -ENOMEM;
-	ret = hearth_file_init();
-	if (ret)
-		goto err_wq;
 	ret = hearth_netlink_init();
 	if (ret)
-		goto err_file;
+		goto err_wq;
 	ret = hearth_pools_init();
 	if (ret)
 		goto err_netlink;
@@ -54,8 +51,6 @@ err_pools:
 	hearth_pools_exit();
 err_netlink:
 	hearth_netlink_exit();
-err_file:
-	hearth_file_exit();
 err_wq:
 	destroy_workqueue(hearth.wq);
 	return ret;
@@ -74,7 +69,6 @@ static void __exit hearth_exit(void)
 	hearth_tenants_exit();
 	hearth_pools_exit();
 	hearth_netlink_exit();
-	hearth_file_exit();
 	destroy_workqueue(hearth.wq);
 	xa_destroy(&hearth.tenants);
 	xa_destroy(&hearth.regions);

@@ -98,8 +98,9 @@ static int populate(struct hearth_region *r, struct vm_area_struct *vma, struct 
 		}
 		left = n;
 		ret = vm_insert_pages(vma, addr, batch, &left);
+		/* These pages can be mapped: what failed is a page table. */
 		if (ret)
-			return ret;
+			return ret == -EFAULT ? -ENOMEM : ret;
 		addr += n * PAGE_SIZE;
 		if (fatal_signal_pending(current))
 			return -EINTR;

@@ -268,8 +268,8 @@ int hearth_ioctl_watch(void *who, void *arg);
 int hearth_ioctl_state(void *who, void *arg);
 
 /* file.c */
-int hearth_file_init(void);
-void hearth_file_exit(void);
+int hearth_fs_pin(void);
+void hearth_fs_unpin(void);
 struct inode *hearth_inode_new(u64 bytes);
 struct file *hearth_file_new(struct hearth_region *r, bool writable);
 

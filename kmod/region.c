@@ -99,8 +99,10 @@ static u64 extent_give_back(struct hearth_region *r, struct extent *e, struct ex
 
 static void region_destroy(struct hearth_region *r)
 {
-	if (!IS_ERR_OR_NULL(r->inode))
+	if (!IS_ERR_OR_NULL(r->inode)) {
 		iput(r->inode);
+		hearth_fs_unpin();
+	}
 	mutex_destroy(&r->lock);
 	kfree(r);
 	module_put(THIS_MODULE);
@@ -232,6 +234,7 @@ void hearth_quarantine_work(struct work_struct *w)
 static struct hearth_region *region_new(u64 bytes, const char *label)
 {
 	struct hearth_region *r;
+	int ret;
 
 	r = kzalloc(sizeof(*r), GFP_KERNEL_ACCOUNT);
 	if (!r)
@@ -244,14 +247,19 @@ static struct hearth_region *region_new(u64 bytes, const char *label)
 	INIT_LIST_HEAD(&r->dead);
 	r->bytes = bytes;
 	memcpy(r->label, label, HEARTH_NAME_MAX);
+	ret = hearth_fs_pin();
+	if (ret)
+		goto err;
 	r->inode = hearth_inode_new(bytes);
 	if (IS_ERR(r->inode)) {
-		int ret = PTR_ERR(r->inode);
-
-		region_destroy(r);
-		return ERR_PTR(ret);
+		ret = PTR_ERR(r->inode);
+		hearth_fs_unpin();
+		goto err;
 	}
 	return r;
+err:
+	region_destroy(r);
+	return ERR_PTR(ret);
 }
 
 static int carve_one(struct hearth_pool *pool, u64 bytes, u64 align, bool contig,

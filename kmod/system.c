@@ -119,17 +119,31 @@ static int out_of_memory_call(struct notifier_block *nb, unsigned long unused, v
 
 static struct notifier_block oom_block = { .notifier_call = out_of_memory_call };
 
+/* Grow from level to level, fall at or below rise, in 1/1000. */
+static bool rules_ok(void)
+{
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		if (system_rise[i] > 1000 || system_fall[i] > system_rise[i])
+			return false;
+		if (i && (system_rise[i] < system_rise[i - 1] || system_fall[i] < system_fall[i - 1]))
+			return false;
+	}
+	return true;
+}
+
 int hearth_system_init(void)
 {
 	struct hearth_system *sys = &hearth.system;
 	int ret;
 
-	pressure_rules_permille(&sys->rules, (u64)totalram_pages() << PAGE_SHIFT, system_rise,
-				system_fall, REPEAT_NS);
-	if (pressure_rules_check(&sys->rules)) {
-		pr_err("hearth: system_rise and system_fall must grow, and fall be below rise\n");
+	if (!rules_ok()) {
+		pr_err("hearth: system_rise and system_fall must grow up to 1000, and fall be at or below rise\n");
 		return -EINVAL;
 	}
+	pressure_rules_permille(&sys->rules, (u64)totalram_pages() << PAGE_SHIFT, system_rise,
+				system_fall, REPEAT_NS);
 	pressure_init(&sys->pressure, ktime_get_ns());
 	kicked = jiffies;
 	INIT_DELAYED_WORK(&sample_work, sample);

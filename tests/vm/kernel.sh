@@ -63,7 +63,7 @@ fetch() { # PACKAGE:ARCH[=VERSION]... into the current folder
 }
 
 get() {
-	local suite=$1 arch=$2 ver image headers common kbuild kver dir tmp
+	local suite=$1 arch=$2 ver image headers common kbuild kver dir tmp more
 	# What was found today is not looked up again.
 	if [ -n "$(find "$cache/$suite-$arch.dir" -mmin -1440 2>/dev/null)" ] &&
 	   [ -e "$(cat "$cache/$suite-$arch.dir")/ok" ]; then
@@ -83,8 +83,11 @@ get() {
 		tmp=$dir.tmp.$$
 		rm -rf "$tmp"; mkdir -p "$tmp/debs" "$tmp/root"
 		# kbuild's programs run here, so they are this machine's kind.
+		# Newer suites have the kernel and its modules in packages of their own.
+		more=$(depends "$image:$arch=$ver" | grep -E '^linux-(binary|modules)-' | sed "s/\$/:$arch=$ver/") || more=
+		# shellcheck disable=SC2086
 		(cd "$tmp/debs" && fetch "$image:$arch=$ver" "$headers:$arch=$ver" "$common=$ver" \
-			"$kbuild:$(dpkg --print-architecture)=$ver")
+			"$kbuild:$(dpkg --print-architecture)=$ver" $more)
 		for d in "$tmp"/debs/*.deb; do dpkg-deb -x "$d" "$tmp/root"; done
 		[ -d "$tmp/root/usr/lib/modules" ] && [ ! -e "$tmp/root/lib" ] && ln -s usr/lib "$tmp/root/lib"
 		# Header packages name each other by absolute path.

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/* Ends: owners killed in the middle, the module unloaded busy and idle, sleep. */
+#include "vm.h"
+
+#include <pthread.h>
+
+static int load(const char *args)
+{
+	int fd = open("/hearth.ko", O_RDONLY | O_CLOEXEC), ret;
+
+	EXPECT(fd >= 0);
+	ret = syscall(SYS_finit_module, fd, args, 0);
+	close(fd);
+	return ret;
+}
+
+static int unload(void)
+{
+	return syscall(SYS_delete_module, "hearth", O_NONBLOCK);
+}
+
+static void reload(const char *args)
+{
+	int i;
+
+	/* A descriptor closed a moment ago may be let go of by a work item. */
+	for (i = 0; i < 200 && unload(); i++)
+		usleep(10000);
+	EXPECT(i < 200);
+	EXPECT(!load(args));
+}
+
+#define USUAL "kv=32M account=1G"
+
+struct owner {
+	int fd;
+	uint32_t pool, acct;
+};
+
+static void *churn(void *arg)
+{
+	struct owner *o = arg;
+	unsigned int seed = (uintptr_t)&seed >> 4;
+
+	for (;;) {
+		uint64_t bytes = PAGE << (rand_r(&seed) % 10);
+		struct hearth_ioc_alloc a = { .size = sizeof(a), .flags = rand_r(&seed) % 4 };
+		int buf;
+		void *p;
+
+		vm_charge(o->fd, o->acct, 1 + rand_r(&seed) % 100, 0, NULL);
+		if (vm_alloc(o->fd, o->pool, bytes, &a))
+			continue;
+		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, a.out_fd, 0);
+		if (p != MAP_FAILED)
+			memset(p, 1, bytes);
+		buf = vm_export(a.out_fd, HEARTH_EXPORT_WRITE, 0, 0);
+		if (rand_r(&seed) % 2 && p != MAP_FAILED)
+			munmap(p, bytes);
+		if (rand_r(&seed) % 2)
+			close(buf);
+		if (rand_r(&seed) % 2)
+			close(a.out_fd);
+	}
+	return NULL;
+}
+
+static void owner_to_be_killed(void *arg)
+{
+	struct owner *o = arg;
+	pthread_t th;
+	int i;
+
+	o->fd = vm_tenant("victim");
+	for (i = 0; i < 3; i++)
+		pthread_create(&th, NULL, churn, o);
+	/* And one that waits for ever. */
+	vm_charge(o->fd, o->acct, 999000, ~0ULL, NULL);
+	pause();
+}
+
+static void killed_owners_leave_nothing(void)
+{
+	struct hearth_ioc_tenant_get g = {
+		.size = sizeof(g), .flags = HEARTH_GET_BY_NAME, .name = "victim",
+	};
+	struct owner o = { .fd = -1 };
+	int admin = vm_admin(), i;
+
+	o.pool = vm_pool(admin, "life", HEARTH_POOL_SCRATCH, 8 * MiB);
+	o.acct = vm_pool(admin, "lifeacct", HEARTH_POOL_ACCOUNT, 1000000);
+	for (i = 0; i < 20; i++) {
+		pid_t pid = vm_fork(owner_to_be_killed, &o);
+
+		usleep(5000 + i * 4000);
+		kill(pid, SIGKILL);
+		EXPECT_EQ(vm_wait(pid), 128 + SIGKILL);
+		vm_pool_idle(admin, o.pool);
+		vm_pool_idle(admin, o.acct);
+		g.flags = HEARTH_GET_BY_NAME;
+		EXPECT_ERR(ENOENT, ioctl(admin, HEARTH_IOC_TENANT_GET, &g));
+	}
+	vm_pool_remove(admin, o.pool);
+	vm_pool_remove(admin, o.acct);
+	close(admin);
+}
+
+static void unloading_in_use_is_refused(void)
+{
+	struct hearth_ioc_drop d = { .size = sizeof(d) };
+	int admin = vm_admin(), t = vm_tenant("unl"), r, buf, i;
+	uint32_t pool = vm_pool(admin, "unl", HEARTH_POOL_KV, 4 * MiB);
+	void *p;
+
+	EXPECT_ERR(EAGAIN, unload());
+	r = vm_region(t, pool, 64 * KiB);
+	d.region = vm_region_get(r).region;
+	EXPECT(!vm_keep(r, "held", 0));
+	buf = vm_export(r, HEARTH_EXPORT_WRITE, 0, 0);
+	p = vm_map(r, 64 * KiB, PROT_READ | PROT_WRITE);
+	close(t);
+	close(admin);
+	close(r);
+	EXPECT_ERR(EAGAIN, unload());   /* a mapping, a dma-buf, a kept region */
+	vm_unmap(p, 64 * KiB);
+	EXPECT_ERR(EAGAIN, unload());   /* a dma-buf, a kept region */
+	close(buf);
+	EXPECT_ERR(EAGAIN, unload());   /* a kept region */
+	admin = vm_admin();
+	EXPECT(!ioctl(admin, HEARTH_IOC_DROP, &d));
+	vm_pool_idle(admin, pool);
+	close(admin);
+	for (i = 0; i < 200 && unload(); i++)
+		usleep(10000);
+	EXPECT(i < 200);
+	EXPECT(access("/dev/hearth", F_OK) && errno == ENOENT);
+	EXPECT(!load(USUAL));
+}
+
+static void quarantine_holds_the_module(void)
+{
+	int admin = vm_admin(), t = vm_tenant("unl"), r, pipefd[2], i;
+	uint32_t pool = vm_pool(admin, "unl", HEARTH_POOL_KV, 4 * MiB);
+	struct { void *base; size_t len; } iov;
+	unsigned char *p;
+	char back[4096];
+
+	r = vm_region(t, pool, 64 * KiB);
+	p = vm_map(r, 64 * KiB, PROT_READ | PROT_WRITE);
+	memset(p, 0x12, 64 * KiB);
+	EXPECT(!pipe(pipefd));
+	iov.base = p;
+	iov.len = PAGE;
+	EXPECT_EQ(syscall(SYS_vmsplice, pipefd[1], &iov, 1, 0), (long)PAGE);
+	vm_unmap(p, 64 * KiB);
+	close(r);
+	close(t);
+	close(admin);
+	usleep(50000);
+	EXPECT_ERR(EAGAIN, unload());
+	EXPECT_EQ(read(pipefd[0], back, PAGE), (long)PAGE);
+	EXPECT_EQ(back[0], 0x12);
+	for (i = 0; i < 500 && unload(); i++)
+		usleep(10000);
+	EXPECT(i < 500);
+	EXPECT(!load(USUAL));
+}
+
+static void it_comes_and_goes(void)
+{
+	int i;
+
+	for (i = 0; i < 8; i++)
+		reload(i % 2 ? "" : "weights=8M kv=4M scratch=2M account=100");
+	reload(USUAL);
+}
+
+static struct hearth_ioc_pool_get by_name(const char *name)
+{
+	struct hearth_ioc_pool_get p = { .size = sizeof(p), .flags = HEARTH_GET_BY_NAME };
+	int fd = vm_open();
+
+	strcpy(p.name, name);
+	if (ioctl(fd, HEARTH_IOC_POOL_GET, &p))
+		p.pool = 0;
+	close(fd);
+	return p;
+}
+
+static void parameters_make_pools(void)
+{
+	static const char *const wrong[] = {
+		"kv=x", "kv=0", "kv=4Mx", "kv=1M", "weights=node:", "weights=node:a,x",
+		"account=node:a", "system_rise=100,50,900", "system_rise=800,900,950 system_fall=900,900,900",
+	};
+	struct hearth_ioc_pool_get p;
+	size_t i;
+
+	reload("weights=8M kv=5M scratch=2048K account=12345");
+	p = by_name("weights");
+	EXPECT(p.pool && p.out_kind == HEARTH_POOL_WEIGHTS && p.out_bytes == 8 * MiB);
+	p = by_name("kv");
+	EXPECT(p.pool && p.out_bytes == 4 * MiB); /* rounded down, and said so */
+	p = by_name("scratch");
+	EXPECT(p.pool && p.out_bytes == 2 * MiB);
+	p = by_name("account");
+	EXPECT(p.pool && p.out_bytes == 12345 && p.out_backing == HEARTH_BACKING_NONE);
+	/* A node that is not there falls back, with a size; without one the rest is made. */
+	reload("weights=node:no-such-node,4M kv=node:no-such-node account=1M");
+	p = by_name("weights");
+	EXPECT(p.pool && p.out_backing == HEARTH_BACKING_BUDDY && p.out_bytes == 4 * MiB);
+	EXPECT(!by_name("kv").pool && by_name("account").pool);
+	EXPECT(!unload() || (usleep(100000), !unload()));
+	for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		errno = 0;
+		if (!load(wrong[i]))
+			vm_fail(__FILE__, __LINE__, "loaded with %s", wrong[i]);
+		EXPECT_EQ(errno, EINVAL);
+	}
+	if (!access("/proc/device-tree/reserved-memory/hearth-weights", F_OK)) {
+		EXPECT(!load("weights=node:hearth-weights kv=node:hearth-nomap,4M"));
+		p = by_name("weights");
+		EXPECT(p.pool && p.out_backing == HEARTH_BACKING_RESERVED && p.out_bytes == 64 * MiB);
+		p = by_name("kv");
+		EXPECT(p.pool && p.out_backing == HEARTH_BACKING_BUDDY);
+		EXPECT(!unload());
+	}
+	EXPECT(!load(USUAL));
+}
+
+static void sleep_keeps_everything(void)
+{
+	int admin, t, r, fd, i;
+	uint32_t pool;
+	unsigned char *p;
+
+	fd = open("/sys/power/pm_test", O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, "devices", 7) != 7)
+		vm_skip("this kernel has no pm_test");
+	close(fd);
+	admin = vm_admin();
+	t = vm_tenant("sleep");
+	pool = vm_pool(admin, "sleep", HEARTH_POOL_KV, 8 * MiB);
+	r = vm_region(t, pool, 4 * MiB);
+	p = vm_map(r, 4 * MiB, PROT_READ | PROT_WRITE);
+	for (i = 0; i < 4 * (int)MiB; i += 4)
+		*(int *)(p + i) = i * 2654435761U;
+	EXPECT(!vm_charge(t, pool, 4096, 0, NULL));
+	fd = open("/sys/power/state", O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || (write(fd, "freeze", 6) != 6 && write(fd, "mem", 3) != 3)) {
+		int err = errno;
+
+		vm_unmap(p, 4 * MiB);
+		close(r);
+		close(t);
+		vm_pool_remove(admin, pool);
+		vm_skip("this guest does not sleep: %s", strerror(err));
+	}
+	for (i = 0; i < 4 * (int)MiB; i += 4)
+		EXPECT_EQ(*(unsigned int *)(p + i), i * 2654435761U);
+	EXPECT_EQ(vm_usage(t, 0, pool).out_current, 4 * MiB + 4096);
+	vm_unmap(p, 4 * MiB);
+	close(r);
+	close(t);
+	vm_pool_remove(admin, pool);
+	close(admin);
+}
+
+static const struct vm_case cases[] = {
+	CASE(killed_owners_leave_nothing),
+	CASE(unloading_in_use_is_refused),
+	CASE(quarantine_holds_the_module),
+	CASE(it_comes_and_goes),
+	CASE(parameters_make_pools),
+	CASE(sleep_keeps_everything),
+};
+VM_MAIN(cases)
