@@ -13,9 +13,9 @@
  *
  * First everything is read and tried on embedded pools of the same sizes,
  * under the same rules as in the kernel: a file that cannot be right is
- * refused before anything is touched. Then pools are made or resized, undone
- * if a later step fails, and the budgets are set by one call, which the kernel
- * takes whole or not at all.
+ * refused before anything is touched. Then pools are made and grown, the
+ * budgets are set by one call, which the kernel takes whole or not at all, and
+ * pools are shrunk; where a step fails, those before it are undone.
  */
 #include "hearthctl.h"
 
@@ -341,39 +341,110 @@ static int try_it(struct ctl *c, struct plan *p, size_t *ret_bad)
 
 /* -- doing --------------------------------------------------------------------------- */
 
-static int do_pools(struct ctl *c, struct plan *p)
+/* Everything as it was, so that it can be put back. */
+struct before {
+	struct hearth_state_row *rows;
+	size_t n;
+};
+
+/*
+ * One pool as the plan wants it. Growing and making come before the budgets,
+ * shrinking after them: guarantees may go down together with the pool.
+ */
+static int do_pool(struct ctl *c, struct pool_line *l, bool shrink)
 {
+	struct hearth_pool *pool = hearth_pool_named(c->h, l->spec.name);
 	struct hearth_pool_info info;
-	struct hearth_pool *pool;
+	struct hearth_err was;
 	int ret;
+
+	if (!pool) {
+		ret = hearth_pool_create(c->h, &l->spec, &c->err);
+		l->made = !ret;
+		return ret;
+	}
+	ret = hearth_pool_info(pool, &info);
+	if (ret)
+		return ret;
+	if (info.kind != l->spec.kind)
+		return yaml_refuse(l->y, l->at, -EINVAL, &c->err, "pool %s is there and of kind %s",
+				   l->spec.name, hearth_kind_name(info.kind));
+	if (!l->spec.size || info.size == l->spec.size || (l->spec.size < info.size) != shrink)
+		return 0;
+	ret = hearth_pool_resize(pool, l->spec.size, &c->err);
+	if (ret) {
+		was = c->err;
+		return yaml_refuse(l->y, l->at, ret, &c->err, "%s", was.text);
+	}
+	l->was = info.size;
+	return 0;
+}
+
+static int do_pools(struct ctl *c, struct plan *p, bool shrink)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < p->n_pools && !ret; i++)
+		ret = do_pool(c, &p->pools[i], shrink);
+	return ret;
+}
+
+static void complain(const char *what, const char *name, const struct hearth_err *err)
+{
+	fprintf(stderr, "hearthctl: %s %s could not be put back: %s\n", what, name, err->text);
+}
+
+/* The budgets of before; tenants that were not there are forgotten again. */
+static void undo_budgets(struct ctl *c, struct plan *p, const struct before *was)
+{
+	struct hearth_budget_line *lines;
+	struct hearth_err err = { 0 };
+	size_t n = 0, bad;
+
+	lines = calloc(was->n ? was->n : 1, sizeof(*lines));
+	for (size_t i = 0; i < was->n && lines; i++) {
+		const struct hearth_state_row *r = &was->rows[i];
+		bool planned = false;
+
+		for (size_t k = 0; k < p->n_lines; k++)
+			planned |= !strcmp(p->lines[k].tenant, r->tenant);
+		if (planned)
+			lines[n++] = (struct hearth_budget_line){
+				.tenant = r->tenant, .cls = r->cls, .priority = r->priority,
+				.pool = r->pool, .budget = r->usage.budget };
+	}
+	if (lines && hearth_budget_apply(c->h, lines, n, &bad, &err))
+		complain("tenant", lines[bad < n ? bad : 0].tenant, &err);
+	free(lines);
+	for (size_t i = 0; i < p->n_lines; i++) {
+		size_t k = 0;
+
+		while (k < was->n && strcmp(was->rows[k].tenant, p->lines[i].tenant))
+			k++;
+		if (k == was->n)
+			hearth_tenant_remove(c->h, p->lines[i].tenant, &err);
+	}
+}
+
+/* Those that were shrunk have their size again; the others wait for the budgets. */
+static void undo_pools_shrunk(struct ctl *c, struct plan *p)
+{
+	struct hearth_err err = { 0 };
 
 	for (size_t i = 0; i < p->n_pools; i++) {
 		struct pool_line *l = &p->pools[i];
 
-		pool = hearth_pool_named(c->h, l->spec.name);
-		if (!pool) {
-			ret = hearth_pool_create(c->h, &l->spec, &c->err);
-			l->made = !ret;
-		} else {
-			ret = hearth_pool_info(pool, &info);
-			if (!ret && info.kind != l->spec.kind)
-				return yaml_refuse(l->y, l->at, -EINVAL, &c->err,
-						   "pool %s is there and of kind %s", l->spec.name,
-						   hearth_kind_name(info.kind));
-			if (!ret && l->spec.size && info.size != l->spec.size) {
-				ret = hearth_pool_resize(pool, l->spec.size, &c->err);
-				l->was = ret ? 0 : info.size;
-			}
-		}
-		if (ret)
-			return ret;
+		if (l->made || l->was <= l->spec.size)
+			continue;
+		if (hearth_pool_resize(hearth_pool_named(c->h, l->spec.name), l->was, &err))
+			complain("pool", l->spec.name, &err);
+		l->was = 0;
 	}
-	return 0;
 }
 
 static void undo_pools(struct ctl *c, struct plan *p)
 {
-	struct hearth_err err;
+	struct hearth_err err = { 0 };
 
 	for (size_t i = p->n_pools; i-- > 0;) {
 		struct pool_line *l = &p->pools[i];
@@ -385,8 +456,7 @@ static void undo_pools(struct ctl *c, struct plan *p)
 		else if (l->was)
 			ret = hearth_pool_resize(pool, l->was, &err);
 		if (ret)
-			fprintf(stderr, "hearthctl: pool %s could not be put back: %s\n", l->spec.name,
-				err.text);
+			complain("pool", l->spec.name, &err);
 	}
 }
 
@@ -421,7 +491,9 @@ static int report(struct ctl *c, const struct plan *p, bool dry)
 
 static int run(struct ctl *c, struct plan *p, bool dry)
 {
+	struct before was = { 0 };
 	struct hearth_options o;
+	bool budgets = false;
 	size_t bad = 0;
 	int ret, code;
 
@@ -447,16 +519,30 @@ static int run(struct ctl *c, struct plan *p, bool dry)
 	}
 	if (dry)
 		return report(c, p, true);
-	ret = do_pools(c, p);
-	bad = p->n_lines;
+	ret = hearth_state(c->h, &was.rows, &was.n, NULL);
 	if (!ret)
+		ret = do_pools(c, p, false);
+	if (!ret) {
 		ret = hearth_budget_apply(c->h, p->lines, p->n_lines, &bad, &c->err);
+		if (ret)
+			place(p, bad, ret, &c->err);
+		else
+			budgets = true;
+	}
+	if (!ret)
+		ret = do_pools(c, p, true);
 	if (ret) {
-		place(p, bad, ret, &c->err);
 		code = ctl_fail(c, ret);
+		/* a pool that was shrunk grows first, or old guarantees would not fit */
+		if (budgets) {
+			undo_pools_shrunk(c, p);
+			undo_budgets(c, p, &was);
+		}
 		undo_pools(c, p);
+		free(was.rows);
 		return code;
 	}
+	free(was.rows);
 	return report(c, p, false);
 }
 

@@ -159,6 +159,20 @@ t "the file can be tried without changing anything" 0 "would apply" $c apply --d
 sed 's/t-kv: {kind: kv, size: 8M}/t-kv: {kind: weights, size: 8M}/' "$tmp/good.yaml" >"$tmp/bad.yaml"
 t "a pool of another kind is refused" 1 "is there and of kind kv" $c apply "$tmp/bad.yaml"
 
+sed 's/size: 8M/size: 4M/; s/min: 2M, low: 2M, high: 6M, max: 8M/min: 1M/' "$tmp/good.yaml" >"$tmp/small.yaml"
+t "a pool shrinks together with its guarantees" 0 "applied" $c apply "$tmp/small.yaml"
+t "so that it is small" 0 '"size": 4194304' $c --json pool
+t "and grows together with them" 0 "applied" $c apply "$tmp/good.yaml"
+$c exec --tenant t-llm --charge t-kv=5M -- sleep 4 &
+held=$!
+sleep 1
+sed 's/t-stt:/t-new:/' "$tmp/small.yaml" >"$tmp/bad.yaml"
+t "a pool cannot shrink below what is charged" 8 "bad.yaml line 2, column 3: pool t-kv cannot shrink" $c apply "$tmp/bad.yaml"
+t "and then budgets are as they were" 0 '"min": 2097152' $c --json tenant show t-llm
+t "and tenants too" 7 "there is no tenant t-new" $c tenant show t-new
+t "and pools too" 0 '"size": 8388608' $c --json pool
+wait $held
+
 t "budget set keeps what is not named" 0 "" $c budget set t-llm t-kv high=5M
 t "so the rest is as it was" 0 '"min": 2097152' $c --json tenant show t-llm
 has "and high is new" '"high": 5242880'
