@@ -89,6 +89,10 @@ for p in $(sed -n 's/^\(vm_[a-z_]*\).*/\1/p' "tests/vm/$list.list" | sort -u); d
 	vm_libhearth) # the library's own unit tests, over the device
 		$cc $flags -D_GNU_SOURCE -Itests/vm/mini -Itests/unit -Iruntime -o "$root/$p" \
 			tests/unit/test_device.c runtime/dev/*.c runtime/base/err.c kmod/core/*.c ;;
+	vm_load) # weights out of a file into the device's memory; liburing is of this machine's kind
+		[ -z "$cross" ] || { echo "ok - $name: load # SKIP no liburing of $arch is here"; continue; }
+		$cc $flags -D_GNU_SOURCE -ffp-contract=off -Itests/vm/mini -Itests/unit -Iruntime -o "$root/$p" tests/unit/test_load.c \
+			tests/unit/synth.c runtime/gguf/*.c runtime/dev/*.c runtime/base/err.c kmod/core/*.c -luring -lm ;;
 	vm_hearthctl) # needs libraries of this machine's kind, and a shell
 		ctl_in_guest || { echo "ok - $name: hearthctl # SKIP $why"; continue; } ;;
 	*)
