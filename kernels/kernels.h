@@ -143,7 +143,7 @@ int hk_embed(void *st, uint32_t n, const struct hk_step *s, const struct hk_mat 
 
 /*
  * rmsnorm to halves in fragment order: act = norm(x) / act_scale, act_scale a
- * power of two that keeps a row inside F16's range.
+ * power of two that keeps a row inside F16's range. @norm NULL: x as it is.
  */
 int hk_norm(void *st, uint32_t n, uint32_t cols, const float *x, const uint32_t *row,
 	    const float *norm, float eps, void *act, uint32_t groups, float *act_scale);

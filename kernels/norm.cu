@@ -30,7 +30,7 @@ static __global__ void __launch_bounds__(256) norm(const __grid_constant__ nm_ar
 	int e;
 
 	for (u32 i = threadIdx.x; i < a.cols / 4; i += 256) {
-		float4 v = x[i], u = w[i];
+		float4 v = x[i], u = w ? w[i] : make_float4(1, 1, 1, 1);
 
 		ss += v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w;
 		amax = fmaxf(amax, fmaxf(fmaxf(fabsf(v.x * u.x), fabsf(v.y * u.y)),
@@ -38,7 +38,7 @@ static __global__ void __launch_bounds__(256) norm(const __grid_constant__ nm_ar
 	}
 	ss = block_sum(ss, red);
 	amax = block_max(amax, red);
-	rms = rsqrtf(ss / (float)a.cols + a.eps);
+	rms = w ? rsqrtf(ss / (float)a.cols + a.eps) : 1;
 	/* NaN and infinity go through: they must show in the logits, not hide. */
 	e = amax * rms > 2048 && amax * rms < 1e30f ? ilogbf(amax * rms) - 10 : 0;
 	scale = ldexpf(1.0f, -e);
@@ -46,9 +46,13 @@ static __global__ void __launch_bounds__(256) norm(const __grid_constant__ nm_ar
 		a.act_scale[n] = ldexpf(1.0f, e);
 	rms *= scale;
 	for (u32 i = threadIdx.x; i < a.cols / 8; i += 256) {
-		float4 v = x[2 * i], u = w[2 * i], v2 = x[2 * i + 1], u2 = w[2 * i + 1];
+		float4 v = x[2 * i], v2 = x[2 * i + 1], u = make_float4(1, 1, 1, 1), u2 = u;
 		uint4 o;
 
+		if (w) {
+			u = w[2 * i];
+			u2 = w[2 * i + 1];
+		}
 		o.x = f2h2(v.x * u.x * rms, v.y * u.y * rms);
 		o.y = f2h2(v.z * u.z * rms, v.w * u.w * rms);
 		o.z = f2h2(v2.x * u2.x * rms, v2.y * u2.y * rms);

@@ -66,14 +66,16 @@ size_t step_fill(const struct step_cap *c, void *base, uint32_t n, uint32_t n_pa
 	uint32_t *page = (uint32_t *)(p + l.page);
 	uint32_t tiles = 0, pages = 0, want;
 
-	memcpy(p + l.token, token, n * 4u);
+	if (n)
+		memcpy(p + l.token, token, n * 4u);
 	memset(p + l.token + n * 4u, 0, (n_pad - n) * 4u);
 	memset(row_seq, 0xff, n_pad * 4u);
 	memset(row_pos, 0, n_pad * 4u);
-	memcpy(p + l.out, out, n_out * 4u);
+	if (n_out)
+		memcpy(p + l.out, out, n_out * 4u);
 	for (uint32_t i = 0; i < n_seq; i++)
 		tiles += (seq[i].n * c->group + 15) / 16;
-	want = fill / (tiles * c->kv_heads);
+	want = tiles ? fill / (tiles * c->kv_heads) : 0;
 	tiles = 0;
 	for (uint32_t i = 0; i < n_seq; i++) {
 		const struct step_seq *s = &seq[i];
