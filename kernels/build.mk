@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+# The CUDA part is optional. CUDA=auto (default) builds the backend into the
+# programs where nvcc and a GPU are; CUDA=1 wherever nvcc is; CUDA=0 never.
+# `make cuda-objs` compiles every kernel wherever nvcc is, GPU or not.
+RT_SRCS += \
+	kernels/pack.c \
+	kernels/step.c \
+	runtime/model/ops_cuda.c \
+	# EOL
+TESTLIB_SRCS += \
+	kernels/twin.c \
+	# EOL
+KERNELS := \
+	kernels/attn.cu \
+	kernels/device.cu \
+	kernels/embed.cu \
+	kernels/gemm.cu \
+	kernels/gemm_f16.cu \
+	kernels/gemm_q4_0.cu \
+	kernels/gemm_q4_1.cu \
+	kernels/gemm_q4_k.cu \
+	kernels/gemm_q5_0.cu \
+	kernels/gemm_q5_1.cu \
+	kernels/gemm_q5_k.cu \
+	kernels/gemm_q6_k.cu \
+	kernels/gemm_q8_0.cu \
+	kernels/gemv.cu \
+	kernels/norm.cu \
+	kernels/rope.cu \
+	# EOL
+SCRIPT_TESTS += \
+	tests/gpu/emu.sh \
+	tests/gpu/gpu.sh \
+	# EOL
+
+CUDA       ?= auto
+NVCC       := $(firstword $(wildcard /usr/local/cuda/bin/nvcc) $(shell command -v nvcc 2>/dev/null))
+CUDA_ROOT  := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
+CUDA_ARCHS ?= 87 90
+CUDA_GPU   := $(wildcard /dev/nvidiactl /dev/nvhost-gpu /dev/nvmap)
+CUDA_ON    := $(strip $(if $(SAN),,$(if $(NVCC),$(if $(filter 1,$(CUDA)),1,$(if $(filter auto,$(CUDA)),$(if $(CUDA_GPU),1))))))
+NVFLAGS    := -std=c++17 -O3 -lineinfo -Iruntime -I. -Xcompiler -fPIC,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics \
+	--expt-relaxed-constexpr -Xptxas -v \
+	$(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
+	-gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
+CU_OBJS    := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(KERNELS))
+
+# The compiler's report of registers and spills stays beside the object.
+$(BUILD)/obj/%.cu.o: %.cu kernels/build.mk
+	@mkdir -p $(@D)
+	$(call say,NVCC,$<)$(CCACHE) $(NVCC) $(NVFLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $< >$(@:.o=.log) 2>&1 \
+		|| { cat $(@:.o=.log) >&2; exit 1; }
+	@grep -E 'warning' $(@:.o=.log) >&2 || true
+
+cuda-objs: $(CU_OBJS) ## compile every kernel (needs nvcc, no GPU)
+
+# What was built with one setting must not stay for another.
+$(BUILD)/obj/runtime/model/ops_cuda.o: $(BUILD)/obj/cuda-$(or $(CUDA_ON),0).stamp
+$(BUILD)/obj/cuda-%.stamp:
+	@mkdir -p $(@D)
+	@rm -f $(BUILD)/obj/cuda-*.stamp; touch $@
+
+ifeq ($(CUDA_ON),1)
+CFLAGS_runtime/model/ops_cuda.c := -DHEARTH_CUDA
+$(BUILD)/lib/libhearthrt.a: $(CU_OBJS)
+LIBS += $(firstword $(wildcard $(CUDA_ROOT)/lib64/libcudart_static.a $(CUDA_ROOT)/targets/*/lib/libcudart_static.a)) -lrt
+unit-build: $(BUILD)/tests/gpu_kernels $(BUILD)/tests/gpu_model
+else
+CUDA_WHY := $(if $(SAN),sanitizer build,$(if $(NVCC),no GPU here; CUDA=1 builds it in,nvcc was not found))
+all: cuda-note
+cuda-note:
+	@$(if $(findstring s,$(firstword -$(MAKEFLAGS))),:,printf '  %-7s %s\n' NOTE 'CUDA backend left out: $(CUDA_WHY)')
+.PHONY: cuda-note
+endif
+.PHONY: cuda-objs
+
+# The GPU tests' programs, on a machine with a GPU and, as far as they can be,
+# on the emulation (kernels/emu) without one.
+$(BUILD)/tests/gpu_%: $(BUILD)/obj/tests/gpu/test_%.o $(BUILD)/lib/libhearthtest.a $(BUILD)/lib/libhearthrt.a $(BUILD)/lib/libhearth.a
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+EMU_OBJS := $(patsubst %.cu,$(BUILD)/emu/%.o,$(filter-out kernels/device.cu,$(KERNELS))) \
+	$(BUILD)/emu/kernels/emu/emu.o $(BUILD)/emu/runtime/model/ops_cuda.o
+EMUFLAGS := -std=c++17 -O2 -g -DHEARTH_EMU -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wall -Wno-unknown-pragmas \
+	-Wno-unused-function -Wno-unused-variable -Iruntime -I.
+$(BUILD)/emu/%.o: %.cu kernels/build.mk
+	@mkdir -p $(@D)
+	$(call say,EMU,$<)$(CCACHE) $(CXX) $(EMUFLAGS) -MMD -MP -x c++ -c -o $@ $<
+$(BUILD)/emu/%.o: %.cc kernels/build.mk
+	@mkdir -p $(@D)
+	$(call say,EMU,$<)$(CCACHE) $(CXX) $(EMUFLAGS) -MMD -MP -c -o $@ $<
+$(BUILD)/emu/%.o: %.c kernels/build.mk
+	@mkdir -p $(@D)
+	$(call say,EMU,$<)$(CCACHE) $(CC) $(CPPFLAGS) $(HCFLAGS) $(CFLAGS) -DHEARTH_CUDA -MMD -MP -c -o $@ $<
+$(BUILD)/tests/emu_%: $(BUILD)/obj/tests/gpu/test_%.o $(EMU_OBJS) $(BUILD)/lib/libhearthtest.a $(BUILD)/lib/libhearthrt.a $(BUILD)/lib/libhearth.a
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+test-gpu: ## tests on this machine's GPU, under compute-sanitizer too where it is
+	@tests/gpu/gpu.sh all
+.PHONY: test-gpu
+-include $(shell find $(BUILD)/emu -name '*.d' 2>/dev/null)

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The kernels and the CUDA table on the host emulation: no GPU needed.
+cd "$(dirname "$0")/../.." || exit 1
+BUILD=${BUILD:-build}
+if ! command -v "${CXX:-g++}" >/dev/null; then
+	echo "ok 1 - emulated kernels # SKIP no C++ compiler (${CXX:-g++})"
+	exit 0
+fi
+make -s --no-print-directory -j2 BUILD="$BUILD" "$BUILD/tests/emu_kernels" "$BUILD/tests/emu_model" >&2 || {
+	echo "not ok 1 - the emulation builds"
+	exit 1
+}
+rc=0
+"$BUILD/tests/emu_kernels" quick | grep -v '^1\.\.' || rc=1
+"$BUILD/tests/emu_model" | grep -v '^1\.\.' || rc=1
+exit $rc

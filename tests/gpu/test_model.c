@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whole models: the CUDA table against the plain C reference on the same GGUF,
+ * over prompts, single tokens, drafts, several sessions at once, page copies,
+ * both KV types, both places of the weights. Without arguments the models are
+ * tiny and made here; with a GGUF path that file is run (teacher-forced).
+ *
+ * usage: test_model [FILE.gguf [TOKENS]]
+ */
+#include "tests/gpu/model.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "tests/unit/synth.h"
+
+static char path[256];
+
+struct seq { uint32_t len, page[64]; };
+
+/* Runs one step; the page tables are those of @s. */
+static int step(struct runner *r, struct seq *s, uint32_t n_seq, const uint32_t *n,
+		const int32_t *tok, uint32_t n_out, const uint32_t *out, struct hearth_err *err)
+{
+	struct batch_seq bs[8];
+	struct batch b = { .token = tok, .n_seq = n_seq, .seq = bs, .n_out = n_out, .out = out };
+
+	for (uint32_t i = 0; i < n_seq; i++) {
+		bs[i] = (struct batch_seq){ b.n, n[i], s[i].len, s[i].page };
+		b.n += n[i];
+	}
+	return r->ops->forward(r->c, &b, err);
+}
+
+/* Distance of two rows of logits after softmax: mean |log p - log q| under p, and
+ * the largest; whether the best agrees or is nearly tied. */
+static void compare(const float *p, const float *q, uint32_t n, double *kl, double *far, bool *top)
+{
+	double mp = -INFINITY, mq = -INFINITY, zp = 0, zq = 0, k = 0, f = 0;
+	uint32_t bp = 0, bq = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (p[i] > mp) { mp = p[i]; bp = i; }
+		if (q[i] > mq) { mq = q[i]; bq = i; }
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		zp += exp(p[i] - mp);
+		zq += exp(q[i] - mq);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		double lp = p[i] - mp - log(zp), lq = q[i] - mq - log(zq);
+
+		k += exp(lp) * (lp - lq);
+		f = fmax(f, fabs(lp - lq) * (lp > -12 ? 1 : 0));
+		if (isnan(lq) || isnan(lp))
+			k = f = INFINITY;
+	}
+	*kl = k;
+	*far = f;
+	*top = bp == bq || p[bp] - p[bq] < 0.05;
+}
+
+struct acc { double kl, far; uint32_t rows, tops; };
+
+static void check_rows(struct runner *a, struct runner *b, uint32_t n_out, struct acc *x)
+{
+	struct hearth_err err = { 0 };
+
+	for (uint32_t i = 0; i < n_out; i++) {
+		float *p, *q;
+		double kl, far;
+		bool top;
+
+		if (a->ops->logits(a->c, i, &p, &err) || b->ops->logits(b->c, i, &q, &err)) {
+			printf("# logits: %s\n", err.text);
+			x->kl = INFINITY;
+			return;
+		}
+		compare(p, q, a->m->shape.vocab, &kl, &far, &top);
+		x->kl += kl;
+		x->far = fmax(x->far, far);
+		x->tops += top;
+		x->rows++;
+	}
+}
+
+/*
+ * The same program of steps on both: prompts of several lengths, decoding alone
+ * and together, drafts of several tokens, a rewind, a copied page.
+ */
+static bool drive(struct runner *a, struct runner *b, struct acc *x)
+{
+	const uint32_t vocab = a->m->shape.vocab;
+	struct hearth_err err = { 0 };
+	struct seq s[3] = { 0 };
+	int32_t tok[256];
+	uint32_t out[256], pages = a->o.kv_pages, n[3];
+	int rc = 0;
+
+	for (uint32_t i = 0; i < 3; i++)   /* interleaved pages */
+		for (uint32_t p = 0; p < pages / 3; p++)
+			s[i].page[p] = p * 3 + i;
+	for (uint32_t i = 0; i < 256; i++)
+		out[i] = i;
+#define STEP(ns, nout, outs) do { \
+	uint32_t t_ = 0; \
+	for (uint32_t i_ = 0; i_ < (ns); i_++) t_ += n[i_]; \
+	for (uint32_t i_ = 0; i_ < t_; i_++) tok[i_] = (int32_t)(rnd() % vocab); \
+	if ((rc = step(a, s, ns, n, tok, nout, outs, &err)) || (rc = step(b, s, ns, n, tok, nout, outs, &err))) { \
+		printf("# step: %d %s\n", rc, err.text); \
+		return false; \
+	} \
+	check_rows(a, b, nout, x); \
+	for (uint32_t i_ = 0; i_ < (ns); i_++) s[i_].len += n[i_]; \
+} while (0)
+	n[0] = 18; STEP(1, 1, &(uint32_t){ 17 });          /* a prompt, its last row */
+	n[0] = 1; STEP(1, 1, out);                         /* decode */
+	n[0] = 1; STEP(1, 1, out);
+	n[0] = 5; n[1] = 33; STEP(2, 2, ((uint32_t[]){ 4, 37 }));  /* two prompts in a step */
+	n[0] = 1; n[1] = 1; STEP(2, 2, out);
+	n[0] = 1; n[1] = 1; n[2] = 40; STEP(3, 3, ((uint32_t[]){ 0, 1, 41 }));   /* decode beside a prompt */
+	n[0] = n[1] = n[2] = 1; STEP(3, 3, out);
+	n[0] = 4; STEP(1, 4, out);                         /* drafts to verify */
+	n[0] = 7; STEP(1, 7, out);
+	s[0].len -= 9;                                     /* and rejected */
+	n[0] = 2; STEP(1, 2, out);
+	n[0] = 80; STEP(1, 1, &(uint32_t){ 79 });          /* longer than any graph */
+	n[0] = 1; STEP(1, 1, out);
+	n[0] = 70; STEP(1, 0, out);                        /* a chunk without outputs */
+	n[0] = 1; STEP(1, 1, out);
+	{	/* the last page moves elsewhere */
+		uint32_t last = s[0].len / 32, to = s[0].page[last + 4], from = s[0].page[last];
+
+		if ((rc = a->ops->kv_copy(a->c, to, from, s[0].len % 32, &err)) ||
+		    (rc = b->ops->kv_copy(b->c, to, from, s[0].len % 32, &err)))
+			return false;
+		s[0].page[last] = to;
+		s[0].page[last + 4] = from;
+	}
+	n[0] = 1; STEP(1, 1, out);
+#undef STEP
+	return true;
+}
+
+static void t_tiny(const struct synth_opts *o, enum kv_type kv, enum ops_cuda_where where, double bound)
+{
+	const struct ops *ops;
+	struct hearth_err err = { 0 };
+	struct loaded la, lb;
+	struct runner a, b;
+	struct acc x = { 0 };
+	bool ok;
+
+	ops_cuda_place(where);
+	if (ops_cuda(&ops, &err))
+		die_err("ops_cuda", -1, &err);
+	if (synth_model(path, o))
+		die_err("synth_model", -1, &err);
+	la = load_model(path, NULL);
+	lb = load_model(path, ops);
+	if (run_open(&a, &ops_ref, la.m, load_bytes(la.l), 128, 3, 512, kv, 8, &err) ||
+	    run_open(&b, ops, lb.m, load_bytes(lb.l), 128, 3, 512, kv, 8, &err))
+		die_err("open", -1, &err);
+	ok = drive(&a, &b, &x);
+	x.kl /= x.rows ? x.rows : 1;
+	tap(ok && x.kl < bound && x.tops == x.rows,
+	    "%s %s/%s, %u layers of %u, head %u%s, %s KV, %s: %u rows, KL %.2g, worst %.3g, %u same best",
+	    o->arch, quant_name(o->type), quant_name(o->embd_type), o->layers, o->d_model, o->head_dim,
+	    o->tied ? ", tied" : "", kv == KV_F16 ? "f16" : "int8",
+	    where == OPS_CUDA_IN_PLACE ? "in place" : "copied", x.rows, x.kl, x.far, x.tops);
+	run_close(&a);
+	run_close(&b);
+	unload(&la);
+	unload(&lb);
+}
+
+static void t_refusals(void)
+{
+	const struct ops *ops;
+	struct hearth_err err = { 0 };
+	struct synth_opts o;
+	struct loaded l;
+	struct runner r;
+	struct seq s = { 0 };
+	int32_t tok[300] = { 0 };
+	uint32_t n = 1, out = 0;
+	int rc;
+
+	ops_cuda_place(OPS_CUDA_COPY);
+	if (ops_cuda(&ops, &err))
+		die_err("ops_cuda", -1, &err);
+	synth_defaults(&o);
+	synth_model(path, &o);   /* heads of 32 */
+	l = load_model(path, ops);
+	rc = run_open(&r, ops, l.m, load_bytes(l.l), 64, 2, 128, KV_I8, 2, &err);
+	tap(rc == -ENOTSUP && strstr(err.text, "CPU backend"), "a head size without a kernel is refused: %s", err.text);
+	unload(&l);
+	o.head_dim = 64;
+	synth_model(path, &o);
+	l = load_model(path, ops);
+	rc = run_open(&r, ops, l.m, load_bytes(l.l), 64, 2, 128, KV_I8, 2, &err);
+	tap(!rc, "the same model with heads of 64 opens");
+	n = 65;
+	rc = step(&r, &s, 1, &n, tok, 1, &out, &err);
+	tap(rc == -EINVAL && strstr(err.text, "65"), "a step larger than planned is refused: %s", err.text);
+	n = 1;
+	r.ops->interrupt(r.c);
+	rc = step(&r, &s, 1, &n, tok, 1, &out, &err);
+	tap(rc == -ECANCELED, "an interrupted step says so");
+	tap(step(&r, &s, 1, &n, tok, 1, &out, &err) == 0, "and the next one runs");
+	{
+		float *p;
+
+		tap(r.ops->logits(r.c, 1, &p, &err) == -EINVAL, "logits of a row that was not asked for are refused");
+	}
+	run_close(&r);
+	{
+		struct runner big;
+
+		rc = run_open(&big, ops, l.m, load_bytes(l.l), 64, 2, 128, KV_I8, 2, &err);
+		if (!rc) {
+			size_t plan = big.need.device;
+			unsigned long long used = ops_cuda_used(big.c);
+
+			printf("# planned %zu KiB of device memory, the driver took %llu KiB\n", plan >> 10, used >> 10);
+			run_close(&big);
+		}
+	}
+	unload(&l);
+}
+
+/* -- a real file ------------------------------------------------------------------------ */
+
+static double log_prob(const float *l, uint32_t n, int32_t tok)
+{
+	double m = -INFINITY, z = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		m = fmax(m, l[i]);
+	for (uint32_t i = 0; i < n; i++)
+		z += exp(l[i] - m);
+	return l[tok] - m - log(z);
+}
+
+static void t_file(const char *file, uint32_t tokens, enum kv_type kv)
+{
+	const struct ops *ops, *cpu = ops_cpu();
+	struct hearth_err err = { 0 };
+	struct loaded la, lb;
+	struct runner a, b;
+	struct acc x = { 0 };
+	struct seq s = { 0 };
+	double nll_a = 0, nll_b = 0, nll_d = 0, kd = 0;
+	uint32_t n, out[16];
+	int32_t *tok = malloc(tokens * 4);
+	float *first = NULL;
+
+	ops_cuda_place(OPS_CUDA_AUTO);
+	if (ops_cuda(&ops, &err))
+		die_err("ops_cuda", -1, &err);
+	la = load_model(file, cpu->pack ? cpu : NULL);
+	lb = load_model(file, ops);
+	if (run_open(&a, cpu, la.m, load_bytes(la.l), 64, 1, 1024, kv, 16, &err) ||
+	    run_open(&b, ops, lb.m, load_bytes(lb.l), 64, 1, 1024, kv, 16, &err))
+		die_err("open", -1, &err);
+	for (uint32_t i = 0; i < 64; i++)
+		s.page[i] = i;
+	for (uint32_t i = 0; i < 16; i++)
+		out[i] = i;
+	for (uint32_t i = 0; i < tokens; i++)
+		tok[i] = (int32_t)(rnd() % la.m->shape.vocab);
+	first = malloc((size_t)tokens * 4);
+	for (uint32_t t = 0; t + 16 <= tokens; t += 16) {   /* teacher-forced, 16 rows a step */
+		n = 16;
+		if (step(&a, &s, 1, &n, tok + t, 16, out, &err) || step(&b, &s, 1, &n, tok + t, 16, out, &err))
+			die_err("step", -1, &err);
+		check_rows(&a, &b, 16, &x);
+		for (uint32_t i = 0; i < 16 && t + i + 1 < tokens; i++) {
+			float *p, *q;
+
+			a.ops->logits(a.c, i, &p, &err);
+			b.ops->logits(b.c, i, &q, &err);
+			nll_a -= log_prob(p, a.m->shape.vocab, tok[t + i + 1]);
+			nll_b -= first[t + i] = (float)log_prob(q, a.m->shape.vocab, tok[t + i + 1]);
+			first[t + i] = -first[t + i];
+		}
+		s.len += 16;
+	}
+	/* the same tokens one by one: the dp4a route */
+	s.len = 0;
+	for (uint32_t t = 0; t + 1 < tokens; t++) {
+		float *q;
+		double lp;
+
+		n = 1;
+		if (step(&b, &s, 1, &n, tok + t, 1, out, &err))
+			die_err("step", -1, &err);
+		b.ops->logits(b.c, 0, &q, &err);
+		lp = log_prob(q, a.m->shape.vocab, tok[t + 1]);
+		nll_d -= lp;
+		kd = fmax(kd, fabs(lp - first[t]));
+		s.len++;
+	}
+	tap(x.rows >= tokens / 2 && x.kl / x.rows < 2e-2 && fabs(nll_a - nll_b) < 0.02 * fabs(nll_a),
+	    "%s, %s KV: %u rows against %s: KL %.3g, worst %.3g, best agrees %u; nll %.4f %.4f, one by one %.4f (worst token %.3g)",
+	    file, kv == KV_F16 ? "f16" : "int8", x.rows, cpu->name, x.kl / x.rows, x.far, x.tops,
+	    nll_a / (tokens - 1), nll_b / (tokens - 1), nll_d / (tokens - 1), kd);
+	run_close(&a);
+	run_close(&b);
+	unload(&la);
+	unload(&lb);
+	free(tok);
+	free(first);
+}
+
+int main(int argc, char **argv)
+{
+	struct hearth_err err = { 0 };
+	const struct ops *ops;
+	struct synth_opts o;
+	int rc = ops_cuda(&ops, &err);
+
+	if (rc) {
+		printf("# skip reason: %s\nok 1 - models # SKIP %s\n1..1\n", err.text, err.text);
+		return 0;
+	}
+	printf("# %s\n", ops_cuda_line());
+	rnd_start();
+	if (argc > 1) {
+		t_file(argv[1], argc > 2 ? (uint32_t)atoi(argv[2]) : 256, KV_I8);
+		t_file(argv[1], argc > 2 ? (uint32_t)atoi(argv[2]) : 256, KV_F16);
+		return tap_end();
+	}
+	snprintf(path, sizeof(path), "/tmp/hearth-test-model-%d.gguf", (int)getpid());
+	synth_defaults(&o);
+	o.head_dim = 64;
+	o.type = o.embd_type = QUANT_Q8_0;
+	t_tiny(&o, KV_I8, OPS_CUDA_COPY, 2e-3);
+	t_tiny(&o, KV_F16, OPS_CUDA_COPY, 2e-3);
+	o.arch = "qwen2";
+	o.tied = false;
+	t_tiny(&o, KV_I8, OPS_CUDA_IN_PLACE, 2e-3);
+	o.arch = "qwen3";
+	o.d_model = 256;
+	o.d_ff = 512;
+	o.heads = 4;
+	o.kv_heads = 1;
+	o.head_dim = 128;
+	o.type = QUANT_Q4_K;
+	o.embd_type = QUANT_Q6_K;
+	t_tiny(&o, KV_I8, OPS_CUDA_IN_PLACE, 2e-3);
+	o.type = QUANT_Q5_0;
+	o.embd_type = QUANT_Q8_0;
+	t_tiny(&o, KV_I8, OPS_CUDA_COPY, 2e-3);
+	o.type = QUANT_F16;
+	o.embd_type = QUANT_F16;
+	t_tiny(&o, KV_F16, OPS_CUDA_COPY, 2e-3);
+	o.type = QUANT_BF16;
+	o.embd_type = QUANT_F32;   /* no tiles for it: the plain head */
+	t_tiny(&o, KV_I8, OPS_CUDA_COPY, 2e-3);
+	o.type = QUANT_F32;        /* the plain route through and through */
+	o.d_ff = 288;
+	t_tiny(&o, KV_I8, OPS_CUDA_COPY, 2e-3);
+	t_refusals();
+	unlink(path);
+	return tap_end();
+}

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# From the compiler's reports: registers, shared memory, spills and occupancy of
+# every kernel on SM 8.7 (64 Ki registers, 164 KiB shared, 48 warps an SM), as a
+# Markdown table. `kernel_table.sh spills` names the kernels that spill, on any
+# architecture.
+# usage: tools/kernel_table.sh [spills] (after make cuda-objs)
+cd "$(dirname "$0")/.." || exit 1
+BUILD=${BUILD:-build}
+cat "$BUILD"/obj/kernels/*.cu.log | awk -v want="${1:-table}" '
+/Compiling entry function/ {
+	split($0, q, "\047"); k = q[2]; arch = q[4]
+}
+/bytes stack frame/ { spill = $5 + $9 }
+/Used [0-9]+ registers/ {
+	match($0, /Used [0-9]+/); r = substr($0, RSTART + 5, RLENGTH - 5)
+	sm = 0
+	if (match($0, /[0-9]+ bytes smem/)) { s = substr($0, RSTART, RLENGTH); sub(/ .*/, "", s); sm = s }
+	if (want == "spills" && spill > 0) printf "%s (%s: %d bytes) ", k, arch, spill
+	if (arch == "sm_87") { R[k] = r; S[k] = sm; P[k] = spill }
+}
+END {
+	if (want == "spills") exit
+	print "| kernel | threads | registers | shared, bytes | spills | blocks an SM | warps of 48 |"
+	print "|---|---|---|---|---|---|---|"
+	for (k in R) {
+		t = 256; dyn = 0
+		if (k ~ /gemmILi/ || k ~ /gemm</) {
+			nt = 0; wn = 0   # the type, then NT, WN
+			if (match(k, /Li[0-9]+ELi[0-9]+ELi[0-9]+E/)) {
+				x = substr(k, RSTART, RLENGTH); gsub(/Li|E/, " ", x); split(x, a, " "); nt = a[2]; wn = a[3]
+			}
+			t = 128 * wn; nb = nt * wn * 8; dyn = nb * 512 * (nb <= 32 ? 3 : 2)
+		} else if (k ~ /attn/) {
+			t = 128
+			if (match(k, /Li[0-9]+E/)) { hd = substr(k, RSTART + 2, RLENGTH - 3) }
+			dyn = (4 * 16 * (hd + 8) + 144) * 4 + (hd > 128 ? 16 * (hd + 8) * 2 : 0)
+		} else if (k ~ /gemv/) {
+			if (match(k, /Li[0-9]+E/)) { nn = substr(k, RSTART + 2, RLENGTH - 3) }
+			dyn = nn * 38 * 320 + (512 * nn + 32) * 4   # a row of 9728
+		} else if (k ~ /rope|kv_copy/) t = 128
+		else if (k ~ /pick/) t = 1024
+		rr = int((R[k] + 7) / 8) * 8
+		b = int(65536 / (rr * t)); bs = (S[k] + dyn) > 0 ? int(164 * 1024 / (S[k] + dyn + 1024)) : 16
+		bw = int(1536 / t)
+		if (bs < b) b = bs
+		if (bw < b) b = bw
+		if (b > 16) b = 16
+		name = k; sub(/^_Z[0-9]+/, "", name); sub(/Ev?[0-9]+[a-z_]+_args$/, "", name); sub(/v?[0-9]+[a-z_]+_args$/, "", name)
+		gsub(/ILi/, "<", name); gsub(/ELi/, ",", name); gsub(/ELb/, ",", name); if (name ~ /</) { sub(/E.*$/, "", name); name = name ">" }
+		printf "| %s | %d | %d | %d | %d | %d | %d |\n", name, t, R[k], S[k] + dyn, P[k], b, b * t / 32 | "sort"
+	}
+}'
