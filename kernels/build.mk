@@ -27,6 +27,7 @@ KERNELS := \
 	kernels/gemv.cu \
 	kernels/norm.cu \
 	kernels/rope.cu \
+	kernels/speed.cu \
 	# EOL
 SCRIPT_TESTS += \
 	tests/gpu/emu.sh \
@@ -39,14 +40,14 @@ CUDA_ROOT  := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 CUDA_ARCHS ?= 87 90
 CUDA_GPU   := $(wildcard /dev/nvidiactl /dev/nvhost-gpu /dev/nvmap)
 CUDA_ON    := $(strip $(if $(SAN),,$(if $(NVCC),$(if $(filter 1,$(CUDA)),1,$(if $(filter auto,$(CUDA)),$(if $(CUDA_GPU),1))))))
-NVFLAGS    := -std=c++17 -O3 -lineinfo -Iruntime -I. -Xcompiler -fPIC,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics \
+NVFLAGS    := -std=c++17 -O3 -Iruntime -I. -Xcompiler -fPIC,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics \
 	--expt-relaxed-constexpr -Xptxas -v \
 	$(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
 	-gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
 CU_OBJS    := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(KERNELS))
 
 # The compiler's report of registers and spills stays beside the object.
-$(BUILD)/obj/%.cu.o: %.cu kernels/build.mk
+$(BUILD)/obj/%.cu.o: %.cu
 	@mkdir -p $(@D)
 	$(call say,NVCC,$<)$(CCACHE) $(NVCC) $(NVFLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $< >$(@:.o=.log) 2>&1 \
 		|| { cat $(@:.o=.log) >&2; exit 1; }
@@ -84,13 +85,13 @@ EMU_OBJS := $(patsubst %.cu,$(BUILD)/emu/%.o,$(filter-out kernels/device.cu,$(KE
 	$(BUILD)/emu/kernels/emu/emu.o $(BUILD)/emu/runtime/model/ops_cuda.o
 EMUFLAGS := -std=c++17 -O2 -g -DHEARTH_EMU -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wall -Wno-unknown-pragmas \
 	-Wno-unused-function -Wno-unused-variable -Iruntime -I.
-$(BUILD)/emu/%.o: %.cu kernels/build.mk
+$(BUILD)/emu/%.o: %.cu
 	@mkdir -p $(@D)
 	$(call say,EMU,$<)$(CCACHE) $(CXX) $(EMUFLAGS) -MMD -MP -x c++ -c -o $@ $<
-$(BUILD)/emu/%.o: %.cc kernels/build.mk
+$(BUILD)/emu/%.o: %.cc
 	@mkdir -p $(@D)
 	$(call say,EMU,$<)$(CCACHE) $(CXX) $(EMUFLAGS) -MMD -MP -c -o $@ $<
-$(BUILD)/emu/%.o: %.c kernels/build.mk
+$(BUILD)/emu/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,EMU,$<)$(CCACHE) $(CC) $(CPPFLAGS) $(HCFLAGS) $(CFLAGS) -DHEARTH_CUDA -MMD -MP -c -o $@ $<
 $(BUILD)/tests/emu_%: $(BUILD)/obj/tests/gpu/test_%.o $(EMU_OBJS) $(BUILD)/lib/libhearthtest.a $(BUILD)/lib/libhearthrt.a $(BUILD)/lib/libhearth.a

@@ -199,6 +199,11 @@ int hk_copy_out(void *st, void *host, const void *dev, size_t bytes)
 	TRY(cudaMemcpyAsync(host, dev, bytes, cudaMemcpyDeviceToHost, (cudaStream_t)st), "copy from the GPU");
 	return 0;
 }
+int hk_dev_copy(void *st, void *dst, const void *src, size_t bytes)
+{
+	TRY(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDeviceToDevice, (cudaStream_t)st), "copy on the GPU");
+	return 0;
+}
 int hk_fill(void *st, void *dev, int byte, size_t bytes)
 {
 	TRY(cudaMemsetAsync(dev, byte, bytes, (cudaStream_t)st), "cudaMemset");

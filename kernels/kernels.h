@@ -228,6 +228,8 @@ int hk_stream_sync(void *st);
 int hk_copy_in(void *st, void *dev, const void *host, size_t bytes);    /* async */
 int hk_copy_out(void *st, void *host, const void *dev, size_t bytes);   /* async */
 int hk_fill(void *st, void *dev, int byte, size_t bytes);
+int hk_dev_copy(void *st, void *dst, const void *src, size_t bytes);    /* within the device */
+int hk_read_speed(void *st, const struct hk_dev_info *d, void *p, size_t bytes);
 int hk_capture_begin(void *st);
 int hk_capture_end(void *st, void **ret_graph);
 int hk_graph_launch(void *st, void *graph);

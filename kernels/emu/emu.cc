@@ -184,6 +184,7 @@ void hk_stream_close(void *) {}
 int hk_stream_sync(void *) { return 0; }
 int hk_copy_in(void *, void *d, const void *s, size_t n) { memcpy(d, s, n); return 0; }
 int hk_copy_out(void *, void *d, const void *s, size_t n) { memcpy(d, s, n); return 0; }
+int hk_dev_copy(void *, void *d, const void *s, size_t n) { memcpy(d, s, n); return 0; }
 int hk_fill(void *, void *d, int v, size_t n) { memset(d, v, n); return 0; }
 int hk_capture_begin(void *) { return -ENOTSUP; }   /* every step is launched anew */
 int hk_capture_end(void *, void **) { return -ENOTSUP; }
