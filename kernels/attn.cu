@@ -24,6 +24,7 @@ struct at_args {
 	const unsigned short *q;
 	hk_kv kv;
 	float *out, *partial;
+	u8 *q8;
 	unsigned short *act;
 	u32 *count;
 	u32 heads, layer, tiles, splits, groups;
@@ -336,11 +337,32 @@ static __global__ void __launch_bounds__(128, HD == 256 || (F16 && HD == 128) ? 
 	auto col = [](u32 d) {
 		return (d / 128 * 16 + d % C::DL) * 8 + d % 128 / C::DL;
 	};
+	/* 16 lanes have a 16-group of a row: see gemv.cuh for the order */
+	auto put_q8 = [&](u32 n, u32 k, float v) {
+		const u32 units = tile_units(a.heads * HD);
+		u8 *q8 = a.q8 + (size_t)n * units * 384;
+		float amax = fabsf(v), dd;
+		int q, sum;
+
+#pragma unroll
+		for (int m = 1; m < 16; m *= 2)
+			amax = fmaxf(amax, shfl_xor_f(amax, m));
+		dd = amax * (1.0f / 127);
+		sum = q = (int)rintf(v * (amax > 0 ? 127 / amax : 0));
+#pragma unroll
+		for (int m = 1; m < 16; m *= 2)
+			sum += (int)shfl_xor_u((u32)sum, m);
+		q8[((k / 256 * 4 + k % 64 / 16) * 4 + k % 256 / 64) * 16 + k % 16] = (u8)q;
+		if (k % 16 == 0)
+			((float2 *)(q8 + units * 256))[k / 16] = make_float2(dd, dd * (float)sum);
+	};
 	auto put = [&](u32 i, u32 d, float v) {
 		const u32 m = tl.m0 + i, n = sq.first + m / group;
 		const u32 k = (kh * group + m % group) * HD + d;
 
-		if (a.act)
+		if (a.q8)
+			put_q8(n, k, v);
+		else if (a.act)
 			a.act[act_pos(n, k, 0, a.groups)] = f2h(v);
 		else
 			a.out[(size_t)n * a.heads * HD + k] = v;
@@ -387,19 +409,45 @@ static __global__ void __launch_bounds__(128, HD == 256 || (F16 && HD == 128) ? 
 		return;
 	__threadfence();
 	part = a.partial + id * a.splits * per;
+
+	/* Factor of each part and row first, so that the sums below are plain loads. */
+	float *f = so;   /* [16][64]: the warps' rows are no longer needed */
+
+	for (u32 i = warp; i < tl.m; i += 4) {
+		float m = -1e30f, sum = 0;
+
+		for (u32 s = lane; s < tl.splits; s += 32)
+			m = fmaxf(m, part[s * per + 16 * HD + i]);
+		m = warp_max(m);
+		for (u32 s = lane; s < tl.splits; s += 32) {
+			float w = fast_exp2(part[s * per + 16 * HD + i] - m);
+
+			sum += w * part[s * per + 16 * HD + 16 + i];
+			f[i * 64 + s] = w;
+		}
+		sum = 1 / warp_sum(sum);
+		for (u32 s = lane; s < tl.splits; s += 32)
+			f[i * 64 + s] *= sum;
+	}
+	__syncthreads();
 	for (u32 e = threadIdx.x; e < tl.m * HD; e += 128) {
 		const u32 i = e / HD, d = e % HD;
-		float m = -1e30f, sum = 0, v = 0;
+		float v = 0;
+		u32 s = 0;
 
-		for (u32 s = 0; s < tl.splits; s++)
-			m = fmaxf(m, part[s * per + 16 * HD + i]);
-		for (u32 s = 0; s < tl.splits; s++) {
-			float f = fast_exp2(part[s * per + 16 * HD + i] - m);
+		for (; s + 8 <= tl.splits; s += 8) {
+			float x[8];
 
-			sum += f * part[s * per + 16 * HD + 16 + i];
-			v += f * part[s * per + i * HD + d];
+#pragma unroll
+			for (int k = 0; k < 8; k++)
+				x[k] = part[(s + k) * per + i * HD + d];
+#pragma unroll
+			for (int k = 0; k < 8; k++)
+				v += f[i * 64 + s + k] * x[k];
 		}
-		put(i, d, v / sum);
+		for (; s < tl.splits; s++)
+			v += f[i * 64 + s] * part[s * per + i * HD + d];
+		put(i, d, v);
 	}
 }
 
@@ -412,14 +460,14 @@ extern "C" int hk_attn(void *st, const struct hk_dev_info *d, const struct hk_st
 		       const struct hk_attn *a)
 {
 	struct at_args k = { s->seq, s->tile, s->page, (const unsigned short *)a->q, a->kv, a->out,
-			     a->partial, (unsigned short *)a->act, a->count, a->heads, a->layer,
-			     a->tiles, a->splits, a->groups };
+			     a->partial, (u8 *)a->q8, (unsigned short *)a->act, a->count, a->heads,
+			     a->layer, a->tiles, a->splits, a->groups };
 	dim3 grid(a->kv.kv_heads, a->tiles, a->splits);
 
 	if (!a->n || !a->tiles)
 		return 0;
-	if (a->heads % a->kv.kv_heads || !a->splits || (a->splits > 1 && (!a->partial || !a->count)) ||
-	    (!a->out && !a->act) || (uintptr_t)a->q % 16 || (uintptr_t)a->kv.base % 16 ||
+	if (a->heads % a->kv.kv_heads || !a->splits || a->splits > 64 || (a->splits > 1 && (!a->partial || !a->count)) ||
+	    (!a->out && !a->act && !a->q8) || (uintptr_t)a->q % 16 || (uintptr_t)a->kv.base % 16 ||
 	    a->kv.head_bytes % 16 || a->kv.page_bytes % 16)
 		return -EINVAL;
 #define AT_GO(HD, F) HK_LAUNCH((attn<HD, F>), grid, dim3(128), (at_cfg<HD>::SMEM), st, hk_pdl, k)

@@ -25,7 +25,10 @@ KERNELS := \
 	kernels/gemm_q6_k.cu \
 	kernels/gemm_q8_0.cu \
 	kernels/gemv.cu \
+	kernels/gemv_main.cu \
+	kernels/gemv_other.cu \
 	kernels/norm.cu \
+	kernels/pick.cu \
 	kernels/rope.cu \
 	kernels/speed.cu \
 	# EOL

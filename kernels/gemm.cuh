@@ -280,22 +280,30 @@ gemm(const __grid_constant__ gm_args a)
 #pragma unroll
 		for (int m = 0; m < 2; m++)
 #pragma unroll
-			for (int j = 0; j < NT; j++) {
-				float4 s = make_float4(0, 0, 0, 0);
+			for (int j = 0; j < NT; j++)
+#pragma unroll
+				for (int e = 0; e < 4; e++)
+					acc[m][j][e] = 0;
+		/* A part's loads are all in flight before the next is added. */
+#pragma unroll 2
+		for (u32 z = 0; z < a.splits; z++) {
+			float4 v[2][NT];
 
-				for (u32 z = 0; z < a.splits; z++) {
-					float4 v = p[z * (per / 4) + (m * NT + j) * C::THREADS + threadIdx.x];
-
-					s.x += v.x;
-					s.y += v.y;
-					s.z += v.z;
-					s.w += v.w;
+#pragma unroll
+			for (int m = 0; m < 2; m++)
+#pragma unroll
+				for (int j = 0; j < NT; j++)
+					v[m][j] = p[z * (per / 4) + (m * NT + j) * C::THREADS + threadIdx.x];
+#pragma unroll
+			for (int m = 0; m < 2; m++)
+#pragma unroll
+				for (int j = 0; j < NT; j++) {
+					acc[m][j][0] += v[m][j].x;
+					acc[m][j][1] += v[m][j].y;
+					acc[m][j][2] += v[m][j].z;
+					acc[m][j][3] += v[m][j].w;
 				}
-				acc[m][j][0] = s.x;
-				acc[m][j][1] = s.y;
-				acc[m][j][2] = s.z;
-				acc[m][j][3] = s.w;
-			}
+		}
 	}
 
 	const float up = a.scale * (T == T_F16 ? 1.0f : 1.0f / GM_UP);

@@ -54,8 +54,15 @@ struct hk_dev_info {
 	size_t mem_total, mem_free;
 };
 
+/* Bytes of one row of @cols activations as int8 with a scale per 16, in the
+ * GEMV's order (gemv.cuh). Buffers of them are zeroed once. */
+static inline size_t hk_q8_bytes(uint32_t cols)
+{
+	return (size_t)((cols + 255) / 256) * 384;
+}
+
 /*
- * y = W rmsnorm(x), 1 to 4 tokens, activations quantised to int8 per 32 in
+ * y = W rmsnorm(x), 1 to 4 tokens, activations quantised to int8 per 16 in
  * shared memory, dp4a. Up to three matrices that share x in one launch. Bytes:
  * the matrices once. Packed matrices only, not F16.
  */
@@ -66,6 +73,8 @@ struct hk_gemv {
 	const uint32_t *row;      /* [n] rows of x, or NULL: 0 .. n-1 */
 	const float *norm;        /* [cols], or NULL: x as it is */
 	float eps;
+	const void *q8;           /* instead of x: rows of hk_q8_bytes(cols) */
+	void *q8_out;             /* HK_SWIGLU: the result so, instead of y */
 	enum hk_mode mode;
 	uint32_t nseg;
 	struct hk_seg seg[3];
@@ -182,7 +191,8 @@ struct hk_attn {
 	const void *q;
 	struct hk_kv kv;
 	float *out;                   /* or NULL */
-	void *act;
+	void *q8;                     /* rows for the GEMV, or NULL */
+	void *act;                    /* halves for the GEMM */
 	uint32_t groups;
 	float *partial;               /* hk_attn_partial() floats when splits > 1 */
 	uint32_t *count;              /* kv_heads * tiles, zeroed once */
@@ -203,7 +213,8 @@ int hk_kv_copy(void *st, const struct hk_kv *kv, uint32_t layers, uint32_t dst, 
 #define HK_PICK_CAND 1024u
 struct hk_pick {
 	uint32_t row, top_k, n_recent, recent0, mask0, has_mask;
-	float temp, top_p, min_p, u, rep_pen, freq_pen, pres_pen;
+	float temp, top_p, min_p, rep_pen, freq_pen, pres_pen;
+	double u;
 };
 int hk_pick(void *st, uint32_t n, uint32_t vocab, const float *logits, const struct hk_pick *p,
 	    const int32_t *recent, const uint32_t *mask, float *work, int32_t *ret);

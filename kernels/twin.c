@@ -43,14 +43,14 @@ void twin_norm(uint32_t n, uint32_t cols, const float *x, const uint32_t *row, c
 /* The int8 that the kernel multiplies, as floats. */
 static void quant_act(float *x, uint32_t n)
 {
-	for (uint32_t b = 0; b < n; b += 32) {
+	for (uint32_t b = 0; b < n; b += 16) {
 		float top = 0, d, inv;
 
-		for (uint32_t i = b; i < b + 32; i++)
+		for (uint32_t i = b; i < b + 16; i++)
 			top = fmaxf(top, fabsf(x[i]));
 		d = top * (1.0f / 127);
 		inv = top > 0 ? 127 / top : 0;
-		for (uint32_t i = b; i < b + 32; i++)
+		for (uint32_t i = b; i < b + 16; i++)
 			x[i] = rintf(x[i] * inv) * d;
 	}
 }

@@ -73,11 +73,17 @@ struct ops_pick {
 	float temp;               /* 0: greedy */
 	uint32_t top_k;           /* 0: off */
 	float top_p, min_p;       /* 1, 0: off */
-	float u;                  /* uniform [0,1) drawn by the session's generator */
+	double u;                 /* uniform [0,1) drawn by the session's generator */
 	float rep_pen, freq_pen, pres_pen;       /* 1, 0, 0: off */
 	const int32_t *recent;    /* [n_recent] tokens the penalties see */
 	uint32_t n_recent;
 	const uint32_t *mask;     /* bit per token, 1 = allowed; NULL: all */
+};
+
+enum {
+	OPS_PICK_NONE = -1,   /* the mask leaves no token */
+	OPS_PICK_NAN = -2,    /* the logits are not numbers */
+	OPS_PICK_HOST = -3,   /* the choice needs more candidates than the device sorts */
 };
 
 struct ops {
@@ -157,7 +163,11 @@ struct ops {
 	/* Host pointer to row @i of the last step's logits, [vocab]; valid, and
 	 * writable by the sampler, until the next step. */
 	int (*logits)(struct ops_ctx *c, uint32_t i, float **ret, struct hearth_err *err);
-	/* Samples on the device, or NULL. ret_token[n]. */
+	/*
+	 * Samples on the device, or NULL. ret_token[n]: a token, or one of
+	 * OPS_PICK_*; the caller then takes .logits and does what the sampler
+	 * does. A token is the one that the sampler would choose with the same u.
+	 */
 	int (*pick)(struct ops_ctx *c, const struct ops_pick *p, uint32_t n,
 		    int32_t *ret_token, struct hearth_err *err);
 

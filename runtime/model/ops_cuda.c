@@ -61,7 +61,7 @@ int ops_cuda(const struct ops **ret, struct hearth_err *err)
 /* Row counts that have a graph; more rows go by layers. */
 static const uint32_t BUCKET[] = { 1, 2, 3, 4, 16, 32, 64 };
 enum { BUCKETS = sizeof(BUCKET) / sizeof(BUCKET[0]), LAYERS_BETWEEN_LOOKS = 4,
-       MAX_SEQS = 64 };
+       MAX_SEQS = 64, PICK_RECENT = 4096 };
 /* Pieces in which regions are registered: one huge registration can fail. */
 #define CHUNK ((size_t)256 << 20)
 
@@ -81,7 +81,7 @@ struct clayer {
 struct bufs {
 	float *x, *qkv, *a, *h, *g, *u, *cs, *act_scale, *logits, *work, *gpart, *apart, *inv_freq;
 	uint16_t *q;
-	void *act_x, *act_a, *act_h, *step;
+	void *act_x, *act_a, *act_h, *step, *q8_a, *q8_h;
 	uint32_t *gcount, *acount, *pick_mask;
 	int32_t *pick_recent, *pick_ret;
 	struct hk_pick *pick;
@@ -230,6 +230,8 @@ static size_t lay_out(const struct model_shape *s, const struct ops_opts *o, str
 	PLACE(b->act_x, act_bytes(acts, s->d));
 	PLACE(b->act_a, act_bytes(n, wide));
 	PLACE(b->act_h, act_bytes(n, max_u(s->ff, max_u(s->d, wide))));
+	PLACE(b->q8_a, HK_GEMV_MAX * hk_q8_bytes(wide));
+	PLACE(b->q8_h, HK_GEMV_MAX * hk_q8_bytes(s->ff));
 	PLACE(b->logits, (size_t)out * s->vocab * 4);
 	PLACE(b->work, (size_t)out * s->vocab * 4);
 	PLACE(b->gpart, b->gpart_n * 4);
@@ -239,7 +241,7 @@ static size_t lay_out(const struct model_shape *s, const struct ops_opts *o, str
 	PLACE(b->acount, (size_t)s->kv_heads * tiles * 4);
 	PLACE(b->step, step_bytes(&cap));
 	PLACE(b->pick, out * sizeof(struct hk_pick));
-	PLACE(b->pick_recent, (size_t)out * 4096 * 4);
+	PLACE(b->pick_recent, (size_t)out * PICK_RECENT * 4);
 	PLACE(b->pick_mask, (size_t)out * ((s->vocab + 31) / 32) * 4);
 	PLACE(b->pick_ret, (size_t)out * 4);
 #undef PLACE
@@ -259,7 +261,7 @@ static struct host_lay host_lay(const struct model_shape *s, const struct ops_op
 	PUT(logits, out * s->vocab * 4);
 	PUT(staging, step_bytes(&cap));
 	PUT(picks, out * sizeof(struct hk_pick));
-	PUT(recent, out * 4096 * 4);
+	PUT(recent, out * PICK_RECENT * 4);
 	PUT(mask, out * ((s->vocab + 31) / 32) * 4);
 	PUT(ret, out * 4);
 	PUT(have, out);
@@ -433,7 +435,10 @@ static int run_layer(struct cuda_ctx *c, uint32_t i, uint32_t n, uint32_t tiles,
 		return rc;
 
 	/* attention */
-	if (many) {
+	if (few) {
+		at.out = NULL;
+		at.q8 = b->q8_a;
+	} else if (many) {
 		at.out = NULL;
 		at.act = b->act_a;
 		at.groups = m.groups;
@@ -447,8 +452,9 @@ static int run_layer(struct cuda_ctx *c, uint32_t i, uint32_t n, uint32_t tiles,
 	v.mode = m.mode = HK_ADD;
 	v.nseg = 1;
 	if (few) {
-		v.cols = v.ldx = wide;
-		v.x = b->a;
+		v.cols = wide;
+		v.x = NULL;
+		v.q8 = b->q8_a;
 		v.seg[0] = o;
 		rc = hk_gemv(c->stream, &c->dev, &v);
 	} else if (many) {
@@ -467,14 +473,18 @@ static int run_layer(struct cuda_ctx *c, uint32_t i, uint32_t n, uint32_t tiles,
 		v.cols = v.ldx = s->d;
 		v.x = b->x;
 		v.norm = l->ffn_norm;
+		v.q8 = NULL;
+		v.q8_out = b->q8_h;
 		v.mode = HK_SWIGLU;
 		v.nseg = 2;
 		v.seg[0] = glu[0];
 		v.seg[1] = glu[1];
 		if ((rc = hk_gemv(c->stream, &c->dev, &v)))
 			return rc;
-		v.cols = v.ldx = s->ff;
-		v.x = b->h;
+		v.cols = s->ff;
+		v.x = NULL;
+		v.q8 = b->q8_h;
+		v.q8_out = NULL;
 		v.norm = NULL;
 		v.mode = HK_ADD;
 		v.nseg = 1;
@@ -632,6 +642,48 @@ static int cuda_logits(struct ops_ctx *base, uint32_t i, float **ret, struct hea
 		c->have[i] = 1;
 	}
 	*ret = c->logits + i * vocab;
+	return 0;
+}
+
+static int cuda_pick(struct ops_ctx *base, const struct ops_pick *p, uint32_t n, int32_t *ret_token,
+		     struct hearth_err *err)
+{
+	struct cuda_ctx *c = ctx(base);
+	const uint32_t vocab = base->model->shape.vocab, words = (vocab + 31) / 32;
+	uint32_t n_recent = 0, n_mask = 0;
+	int rc;
+
+	if (n > max_u(c->o.max_out, 1))
+		return err_set(err, -EINVAL, "%u tokens to pick of %u rows at most", n, c->o.max_out);
+	for (uint32_t i = 0; i < n; i++) {
+		struct hk_pick *k = &c->picks[i];
+
+		if (p[i].row >= c->n_out || p[i].n_recent > PICK_RECENT)
+			return err_set(err, -EINVAL, "a token of row %u of %u, with %u recent tokens, cannot be picked",
+				       p[i].row, c->n_out, p[i].n_recent);
+		*k = (struct hk_pick){
+			.row = p[i].row, .top_k = p[i].top_k, .n_recent = p[i].n_recent, .recent0 = n_recent,
+			.mask0 = n_mask, .has_mask = p[i].mask != NULL, .temp = p[i].temp, .top_p = p[i].top_p,
+			.min_p = p[i].min_p, .u = p[i].u, .rep_pen = p[i].rep_pen, .freq_pen = p[i].freq_pen,
+			.pres_pen = p[i].pres_pen,
+		};
+		if (p[i].n_recent)
+			memcpy(c->recent + n_recent, p[i].recent, p[i].n_recent * sizeof(*c->recent));
+		n_recent += p[i].n_recent;
+		if (p[i].mask) {
+			memcpy(c->mask + n_mask, p[i].mask, words * sizeof(*c->mask));
+			n_mask += words;
+		}
+	}
+	if ((rc = hk_copy_in(c->stream, c->b.pick, c->picks, n * sizeof(*c->picks))) ||
+	    (n_recent && (rc = hk_copy_in(c->stream, c->b.pick_recent, c->recent, n_recent * 4u))) ||
+	    (n_mask && (rc = hk_copy_in(c->stream, c->b.pick_mask, c->mask, n_mask * 4u))) ||
+	    (rc = hk_pick(c->stream, n, vocab, c->b.logits, c->b.pick, c->b.pick_recent, c->b.pick_mask,
+			  c->b.work, c->b.pick_ret)) ||
+	    (rc = hk_copy_out(c->stream, c->ret, c->b.pick_ret, n * 4u)) ||
+	    (rc = hk_stream_sync(c->stream)))
+		return fail(err, rc);
+	memcpy(ret_token, c->ret, n * sizeof(*ret_token));
 	return 0;
 }
 
@@ -982,6 +1034,7 @@ static struct ops table = {
 	.pack_layout = cuda_pack_layout,
 	.forward = cuda_forward,
 	.logits = cuda_logits,
+	.pick = cuda_pick,
 	.kv_copy = cuda_kv_copy,
 	.interrupt = cuda_interrupt,
 	.interrupted = cuda_interrupted,

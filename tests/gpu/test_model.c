@@ -282,7 +282,6 @@ static void t_file(const char *file, uint32_t tokens, enum kv_type kv)
 			b.ops->logits(b.c, i, &q, &err);
 			nll_a -= log_prob(p, a.m->shape.vocab, tok[t + i + 1]);
 			nll_b -= first[t + i] = (float)log_prob(q, a.m->shape.vocab, tok[t + i + 1]);
-			first[t + i] = -first[t + i];
 		}
 		s.len += 16;
 	}
