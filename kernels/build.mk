@@ -5,7 +5,6 @@
 RT_SRCS += \
 	kernels/pack.c \
 	kernels/step.c \
-	runtime/model/ops_cuda.c \
 	# EOL
 TESTLIB_SRCS += \
 	kernels/twin.c \
