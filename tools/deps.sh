@@ -21,7 +21,9 @@ NEEDED=(
 	libsndfile1-dev
 	libsoxr-dev
 	libsphinxbase-dev
+	libgnutls28-dev
 	liburing-dev
+	libwslay-dev
 	libxxhash-dev
 	libyaml-dev
 	pkg-config

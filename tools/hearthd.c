@@ -24,6 +24,7 @@
 #include "server/config.h"
 #include "server/http.h"
 #include "server/info_api.h"
+#include "server/realtime.h"
 #include "server/responses_api.h"
 #include "server/service.h"
 #include "server/wyoming.h"
@@ -58,6 +59,7 @@ static const struct http_route routes[] = {
 	{ "POST", "/inference", HTTP_MULTIPART, api_inference },
 	{ "POST", "/v1/audio/speech", 0, api_speech },
 	{ "GET", "/v1/audio/voices", 0, api_voices },
+	{ "GET", "/v1/realtime", HTTP_UPGRADE, api_realtime },
 	{ "POST", "/v1/responses", 0, api_responses },
 	{ "POST", "/tokenize", 0, api_tokenize },
 	{ "POST", "/detokenize", 0, api_detokenize },
@@ -329,6 +331,7 @@ int main(int argc, char **argv)
 	http_quiesce(d.http);
 	service_stop(d.service);
 	wyoming_stop(d.wyoming);
+	realtime_stop();
 	http_stop(d.http);
 	service_close(d.service);
 	free(d.tls_cert);

@@ -8,15 +8,18 @@ RT_SRCS += \
 	runtime/server/http.c \
 	runtime/server/info_api.c \
 	runtime/server/listen.c \
+	runtime/server/realtime.c \
 	runtime/server/responses_api.c \
 	runtime/server/run.c \
 	runtime/server/service.c \
 	runtime/server/speech.c \
 	runtime/server/transcribe.c \
+	runtime/server/websocket.c \
 	runtime/server/wyoming.c \
 	runtime/server/wyoming_frame.c \
 	# EOL
 PKGS += jansson libmicrohttpd
+LIBS += -lgnutls -lwslay
 SCRIPT_TESTS += tests/e2e/hearthd.py
 PROGS += hearthd
 hearthd_SRCS := tools/hearthd.c

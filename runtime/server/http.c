@@ -40,7 +40,7 @@ struct http_req {
 	const struct http_route *route;
 	struct MHD_PostProcessor *pp;
 	struct MHD_Response *headers_of; /* NULL; headers are kept below until the answer */
-	char id[40], *method, *path;
+	char id[40], key[256], *method, *path;
 	char *body;
 	size_t len, cap;
 	struct part parts[MAX_PARTS];
@@ -390,7 +390,14 @@ static const char *bearer(struct http_req *r)
 	if (a && !strncasecmp(a, "Bearer ", 7))
 		return a + 7 + strspn(a + 7, " ");
 	a = http_header(r, "x-api-key");
-	return a ? a : http_header(r, "api-key");
+	if (!a)
+		a = http_header(r, "api-key");
+	/* A browser's WebSocket can set no header but this one. */
+	if (!a && (a = http_header(r, "Sec-WebSocket-Protocol")) && (a = strstr(a, "openai-insecure-api-key."))) {
+		snprintf(r->key, sizeof(r->key), "%.*s", (int)strcspn(a + 24, ", "), a + 24);
+		a = r->key;
+	}
+	return a;
 }
 
 /* Finds the route and the right to use it; false when it answered already. */

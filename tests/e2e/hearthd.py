@@ -527,6 +527,112 @@ def test_audio(d):
     check(s == 400, "multipart without a boundary is refused", j)
 
 
+class WebSocket:
+    def __init__(self, port, path, key=KEY, headers=""):
+        self.s = socket.create_connection(("127.0.0.1", port), timeout=60)
+        nonce = base64.b64encode(os.urandom(16)).decode()
+        auth = f"Authorization: Bearer {key}\r\n" if key else ""
+        self.s.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: {nonce}\r\nSec-WebSocket-Version: 13\r\n{auth}{headers}\r\n".encode())
+        self.f = self.s.makefile("rb")
+        self.status = int(self.f.readline().split()[1])
+        h = {}
+        while (line := self.f.readline().strip()):
+            k, v = line.decode().split(":", 1)
+            h[k.lower()] = v.strip()
+        if self.status == 101:
+            want = base64.b64encode(__import__("hashlib").sha1((nonce + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest()).decode()
+            assert h["sec-websocket-accept"] == want, h
+
+    def send(self, obj, opcode=1):
+        data = obj if isinstance(obj, bytes) else json.dumps(obj).encode()
+        mask = os.urandom(4)
+        n = len(data)
+        head = bytes([0x80 | opcode, 0x80 | (n if n < 126 else 126 if n < 65536 else 127)])
+        head += b"" if n < 126 else struct.pack(">H", n) if n < 65536 else struct.pack(">Q", n)
+        m = (mask * (n // 4 + 1))[:n]
+        body = (int.from_bytes(data, "big") ^ int.from_bytes(m, "big")).to_bytes(n, "big") if n else b""
+        self.s.sendall(head + mask + body)
+
+    def read(self):
+        h = self.f.read(2)
+        if len(h) < 2:
+            return None
+        n = h[1] & 127
+        n = struct.unpack(">H", self.f.read(2))[0] if n == 126 else struct.unpack(">Q", self.f.read(8))[0] if n == 127 else n
+        data = self.f.read(n)
+        return json.loads(data) if h[0] & 15 == 1 else (h[0] & 15, data)
+
+    def until(self, *kinds):
+        out = []
+        while True:
+            e = self.read()
+            out.append(e)
+            if e is None or (isinstance(e, dict) and e["type"] in kinds):
+                return out
+
+
+def test_realtime(d):
+    check(WebSocket(d.port, "/v1/realtime", key=None).status == 401, "realtime: no key is 401")
+    s, j, _ = call(d, "GET", "/v1/realtime")
+    check(s == 426, "realtime without an upgrade is 426", j)
+    b = WebSocket(d.port, "/v1/realtime", key=None, headers=f"Sec-WebSocket-Protocol: realtime, openai-insecure-api-key.{KEY}\r\n")
+    check(b.status == 101, "realtime: a browser brings its key as a protocol")
+    b.s.close()
+    w = WebSocket(d.port, "/v1/realtime?model=home")
+    e = w.read()
+    check(e["type"] == "session.created" and e["session"]["turn_detection"]["type"] == "server_vad", "realtime: session.created comes first", e)
+    w.send(b"hello", opcode=9)
+    check(w.read() == (10, b"hello"), "realtime: a ping is answered")
+    w.send({"type": "session.update", "session": {"instructions": SYSTEM, "temperature": 0, "output_modalities": ["text"], "tools": [{"type": "function", **TOOLS[0]["function"]}]}})
+    e = w.until("session.updated", "error")[-1]
+    check(e["type"] == "session.updated" and e["session"]["tools"][0]["function"]["name"] == "HassTurnOn", "realtime: session.update", e)
+    w.send({"type": "conversation.item.create", "item": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello there"}]}})
+    w.until("conversation.item.added")
+    w.send({"type": "response.create"})
+    ev = w.until("response.done")
+    kinds = [e["type"] for e in ev]
+    text = "".join(e["delta"] for e in ev if e["type"] == "response.output_text.delta")
+    check(ev[-1]["response"]["status"] in ("completed", "incomplete") and (text or "response.function_call_arguments.done" in kinds), "realtime: a text answer", kinds)
+    w.send({"type": "response.cancel", "event_id": "x1"})
+    e = w.until("error")[-1]
+    check(e["error"]["code"] == "response_cancel_not_active" and e["error"]["event_id"] == "x1", "realtime: cancel with nothing running is an error that breaks nothing", e)
+    for name, msg, word in (("no JSON", b"{", "JSON"), ("unknown event", {"type": "dance"}, "dance" if False else "not known"), ("bad audio", {"type": "input_audio_buffer.append", "audio": "***"}, "base64"),
+                            ("odd audio", {"type": "input_audio_buffer.append", "audio": "AAAA"}, "16-bit"), ("empty commit", {"type": "input_audio_buffer.commit"}, "100 ms"),
+                            ("no item", {"type": "conversation.item.truncate", "item_id": "nope", "audio_end_ms": 5}, "no such item"),
+                            ("bad schema", {"type": "session.update", "session": {"tools": [{"type": "function", "name": "f", "parameters": {"not": {}}}]}}, "not")):
+        w.send(msg)
+        e = w.until("error")[-1]
+        check(word in e["error"]["message"], "realtime refused: " + name, e)
+    # a spoken turn: audio in at 24 kHz with server VAD, audio out
+    s, pcm, _ = call(d, "POST", "/v1/audio/speech", {"input": "Turn on the kitchen light.", "response_format": "pcm"})
+    x = struct.unpack("<%dh" % (len(pcm) // 2), pcm)
+    up = [x[min(i * 2 // 3, len(x) - 1)] for i in range(len(x) * 3 // 2)]
+    sound = bytes(24000) + struct.pack("<%dh" % len(up), *up) + bytes(96000)
+    w.send({"type": "session.update", "session": {"output_modalities": ["audio"], "tools": [], "turn_detection": {"type": "server_vad", "silence_duration_ms": 300}}})
+    w.until("session.updated")
+    for i in range(0, len(sound), 9600):
+        w.send({"type": "input_audio_buffer.append", "audio": base64.b64encode(sound[i:i + 9600]).decode()})
+    ev = w.until("response.done", "conversation.item.input_audio_transcription.failed", "error")
+    kinds = [e["type"] for e in ev]
+    check("input_audio_buffer.speech_started" in kinds and "input_audio_buffer.speech_stopped" in kinds, "realtime: server VAD finds the speech", kinds)
+    if ev[-1]["type"] == "response.done":
+        audio = b"".join(base64.b64decode(e["delta"]) for e in ev if e["type"] == "response.output_audio.delta")
+        item = [e["item_id"] for e in ev if e["type"] == "response.output_audio.delta"]
+        check(ev[-1]["response"]["status"] != "failed" and (len(audio) > 4800 or not item), "realtime: the answer is spoken at 24 kHz", (kinds, len(audio)))
+        if item:
+            w.send({"type": "conversation.item.truncate", "item_id": item[0], "content_index": 0, "audio_end_ms": 50})
+            e = w.until("conversation.item.truncated", "error")[-1]
+            check(e["type"] == "conversation.item.truncated", "realtime: truncate cuts to what was heard", e)
+            w.send({"type": "conversation.item.truncate", "item_id": item[0], "content_index": 0, "audio_end_ms": 999999})
+            check(w.until("error")[-1]["error"]["param"] == "audio_end_ms", "realtime: truncate past the sound is an error")
+    w.send({"type": "conversation.item.create", "item": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "still there"}]}})
+    check(w.until("conversation.item.added", "error")[-1]["type"] == "conversation.item.added", "realtime: the session lives on")
+    w.send({"type": "response.create"})
+    w.until("response.created")
+    w.s.close()
+    check(call(d, "GET", "/health")[0] == 200, "realtime: leaving during an answer harms nobody")
+
+
 def npm_cache():
     base = os.environ.get("HEARTH_CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "hearth")
     return os.path.join(base, "npm-openai-7.59.0")
@@ -551,7 +657,7 @@ def test_openai_client(d):
         f.setparams((1, 2, 16000, 0, "NONE", ""))
         f.writeframes(pcm)
     r = subprocess.run(["node", os.path.join(ROOT, "tests/e2e/openai_client.mjs"), f"http://127.0.0.1:{d.port}/v1", KEY, path],
-                       env=dict(os.environ, OPENAI_FROM=where), capture_output=True, text=True, timeout=300)
+                       env=dict(os.environ, OPENAI_FROM=where), capture_output=True, text=True, timeout=120)
     for line in r.stdout.splitlines():
         if line.startswith(("ok ", "not ok ")):
             check(line.startswith("ok "), line.split(" - ", 1)[1], r.stdout + r.stderr)
@@ -564,7 +670,7 @@ def main():
         print("1..1\nok 1 - hearthd # SKIP there is no model at " + os.path.relpath(MODEL, ROOT))
         return 0
     d = Daemon()
-    for t in (test_info, test_chat, test_tools, test_format, test_responses, test_refusals, test_leaving, test_many, test_wyoming, test_audio, test_openai_client):
+    for t in (test_info, test_chat, test_tools, test_format, test_responses, test_refusals, test_leaving, test_many, test_wyoming, test_audio, test_realtime, test_openai_client):
         try:
             t(d)
         except Exception as e:  # a broken answer is a failure of that group, not of the rest

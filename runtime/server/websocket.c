@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+#include "server/websocket.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <gnutls/crypto.h>
+#include <gnutls/gnutls.h>
+#include <wslay/wslay.h>
+
+#include "server/base64.h"
+
+#define SEND_MS 20000
+
+struct message {
+	char *data;
+	size_t n;
+	struct message *next;
+};
+
+struct websocket {
+	int fd;
+	wslay_event_context_ptr ctx;
+	pthread_mutex_t lock;          /* ctx, for sending; reading is one thread */
+	char *extra;
+	size_t n_extra, at_extra;
+	struct message *head, **tail;
+	bool over;
+};
+
+int websocket_accept(const char *key, char ret[32])
+{
+	static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+	uint8_t sha[20];
+	char text[128], *b64;
+
+	if (!key || strlen(key) + sizeof(guid) > sizeof(text))
+		return -EINVAL;
+	strcpy(text, key);
+	strcat(text, guid);
+	if (gnutls_hash_fast(GNUTLS_DIG_SHA1, text, strlen(text), sha))
+		return -EIO;
+	b64 = base64_encode(sha, 20);
+	if (!b64)
+		return -ENOMEM;
+	strcpy(ret, b64);
+	free(b64);
+	return 0;
+}
+
+static ssize_t do_recv(wslay_event_context_ptr ctx, uint8_t *buf, size_t len, int flags, void *arg)
+{
+	struct websocket *w = arg;
+	ssize_t n;
+
+	if (w->at_extra < w->n_extra) {
+		n = (ssize_t)(w->n_extra - w->at_extra < len ? w->n_extra - w->at_extra : len);
+		memcpy(buf, w->extra + w->at_extra, (size_t)n);
+		w->at_extra += (size_t)n;
+		return n;
+	}
+	do
+		n = recv(w->fd, buf, len, MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	if (n > 0)
+		return n;
+	wslay_event_set_error(ctx, n < 0 && errno == EAGAIN ? WSLAY_ERR_WOULDBLOCK : WSLAY_ERR_CALLBACK_FAILURE);
+	if (n == 0)
+		w->over = true;
+	return -1;
+}
+
+static ssize_t do_send(wslay_event_context_ptr ctx, const uint8_t *data, size_t len, int flags, void *arg)
+{
+	struct websocket *w = arg;
+	struct pollfd p = { .fd = w->fd, .events = POLLOUT };
+	ssize_t n;
+
+	for (;;) {
+		n = send(w->fd, data, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n >= 0)
+			return n;
+		if (errno == EINTR || (errno == EAGAIN && poll(&p, 1, SEND_MS) > 0))
+			continue;
+		wslay_event_set_error(ctx, WSLAY_ERR_CALLBACK_FAILURE);
+		return -1;
+	}
+}
+
+static void on_message(wslay_event_context_ptr ctx, const struct wslay_event_on_msg_recv_arg *a, void *arg)
+{
+	struct websocket *w = arg;
+	struct message *m;
+
+	if (wslay_is_ctrl_frame(a->opcode)) {
+		if (a->opcode == WSLAY_CONNECTION_CLOSE)
+			w->over = true;
+		return;
+	}
+	m = calloc(1, sizeof(*m));
+	if (m)
+		m->data = malloc(a->msg_length + 1);
+	if (!m || !m->data) {
+		free(m);
+		w->over = true;    /* a message that is lost must not pass for one that never came */
+		return;
+	}
+	memcpy(m->data, a->msg, a->msg_length);
+	m->data[a->msg_length] = 0;
+	m->n = a->msg_length;
+	*w->tail = m;
+	w->tail = &m->next;
+}
+
+int websocket_open(int fd, const char *extra, size_t n_extra, size_t max_message, struct websocket **ret)
+{
+	static const struct wslay_event_callbacks cb = { .recv_callback = do_recv, .send_callback = do_send, .on_msg_recv_callback = on_message };
+	struct websocket *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return -ENOMEM;
+	w->fd = fd;
+	w->tail = &w->head;
+	pthread_mutex_init(&w->lock, NULL);
+	if (n_extra) {
+		w->extra = malloc(n_extra);
+		if (w->extra)
+			memcpy(w->extra, extra, n_extra);
+		w->n_extra = w->extra ? n_extra : 0;
+	}
+	if ((n_extra && !w->extra) || wslay_event_context_server_init(&w->ctx, &cb, w)) {
+		free(w->extra);
+		free(w);
+		return -ENOMEM;
+	}
+	wslay_event_config_set_max_recv_msg_length(w->ctx, max_message);
+	*ret = w;
+	return 0;
+}
+
+void websocket_close(struct websocket *w)
+{
+	struct message *m;
+
+	if (!w)
+		return;
+	pthread_mutex_lock(&w->lock);
+	if (wslay_event_get_write_enabled(w->ctx)) {
+		wslay_event_queue_close(w->ctx, WSLAY_CODE_NORMAL_CLOSURE, NULL, 0);
+		wslay_event_send(w->ctx);
+	}
+	wslay_event_context_free(w->ctx);
+	pthread_mutex_unlock(&w->lock);
+	while ((m = w->head)) {
+		w->head = m->next;
+		free(m->data);
+		free(m);
+	}
+	pthread_mutex_destroy(&w->lock);
+	free(w->extra);
+	free(w);
+}
+
+int websocket_read(struct websocket *w, int wait_ms, char **ret, size_t *ret_n)
+{
+	struct pollfd p = { .fd = w->fd, .events = POLLIN };
+	struct message *m;
+
+	for (int tries = 0; tries < 2; tries++) {
+		m = w->head;
+		if (m) {
+			w->head = m->next;
+			if (!w->head)
+				w->tail = &w->head;
+			*ret = m->data;
+			*ret_n = m->n;
+			free(m);
+			return 1;
+		}
+		if (w->over)
+			return -EPIPE;
+		if (tries || (w->at_extra == w->n_extra && poll(&p, 1, wait_ms) <= 0))
+			return 0;
+		pthread_mutex_lock(&w->lock);
+		if (wslay_event_recv(w->ctx) || wslay_event_send(w->ctx) || !wslay_event_get_read_enabled(w->ctx))
+			w->over = true;
+		pthread_mutex_unlock(&w->lock);
+	}
+	return 0;
+}
+
+int websocket_send(struct websocket *w, const char *text, size_t n)
+{
+	struct wslay_event_msg m = { .opcode = WSLAY_TEXT_FRAME, .msg = (const uint8_t *)text, .msg_length = n };
+	int rc = 0;
+
+	pthread_mutex_lock(&w->lock);
+	if (!wslay_event_get_write_enabled(w->ctx) || wslay_event_queue_msg(w->ctx, &m) || wslay_event_send(w->ctx))
+		rc = -EPIPE;
+	pthread_mutex_unlock(&w->lock);
+	return rc;
+}
