@@ -72,14 +72,17 @@ static int split_of(const struct part *p, struct split *ret, struct hearth_err *
 		const struct head_kv *kv = head_find(&p->h, key[i]);
 
 		if (kv && head_uint(kv, val[i]) < 0)
-			return err_set(err, -EINVAL, "%s: key \"%s\" is not a count (offset %" PRIu64 ")",
+			return err_set(err, -EINVAL,
+				       "%s: key \"%s\" is not a count (offset %" PRIu64 ")",
 				       p->path, key[i], kv->at);
 		if (!kv && s.count > 1)
-			return err_set(err, -EINVAL, "%s: a part of a split model without the key \"%s\"", p->path, key[i]);
+			return err_set(err, -EINVAL,
+				       "%s: a part of a split model without the key \"%s\"",
+				       p->path, key[i]);
 	}
 	if (s.count > GGUF_MAX_PARTS || (s.count > 1 && s.no >= s.count))
-		return err_set(err, -EINVAL, "%s: says that it is part %" PRIu64 " of %" PRIu64, p->path,
-			       s.no == UINT64_MAX ? s.no : s.no + 1, s.count);
+		return err_set(err, -EINVAL, "%s: says that it is part %" PRIu64 " of %" PRIu64,
+			       p->path, s.no == UINT64_MAX ? s.no : s.no + 1, s.count);
 	*ret = s;
 	return 0;
 }
@@ -90,7 +93,8 @@ static int sibling(const char *path, const struct split *s, uint64_t no, char **
 	char tail[64], *p;
 	size_t n = strlen(path), t;
 
-	t = (size_t)snprintf(tail, sizeof(tail), "-%05" PRIu64 "-of-%05" PRIu64 ".gguf", s->no + 1, s->count);
+	t = (size_t)snprintf(tail, sizeof(tail), "-%05" PRIu64 "-of-%05" PRIu64 ".gguf", s->no + 1,
+			     s->count);
 	if (n <= t || strcmp(path + n - t, tail))
 		return -EINVAL;
 	p = strdup(path);
@@ -102,7 +106,8 @@ static int sibling(const char *path, const struct split *s, uint64_t no, char **
 	return 0;
 }
 
-static int open_sibling(struct gguf *g, const char *path, const struct split *s, uint64_t no, struct hearth_err *err)
+static int open_sibling(struct gguf *g, const char *path, const struct split *s, uint64_t no,
+			struct hearth_err *err)
 {
 	struct split o;
 	char *sib;
@@ -112,13 +117,16 @@ static int open_sibling(struct gguf *g, const char *path, const struct split *s,
 	if (r == -ENOMEM)
 		return err_set(err, r, "no memory for a path");
 	if (r < 0)
-		return err_set(err, r, "%s holds part %" PRIu64 " of %" PRIu64
+		return err_set(err, r,
+			       "%s holds part %" PRIu64 " of %" PRIu64
 			       ", but its name does not end in -%05" PRIu64 "-of-%05" PRIu64
-			       ".gguf, so the others cannot be found", path, s->no + 1, s->count, s->no + 1, s->count);
+			       ".gguf, so the others cannot be found",
+			       path, s->no + 1, s->count, s->no + 1, s->count);
 	r = part_open(sib, &g->part[no], err);
 	if (r == -ENOENT)
-		r = err_set(err, r, "%s is missing: part %" PRIu64 " of a model in %" PRIu64 " files",
-			    sib, no + 1, s->count);
+		r = err_set(err, r,
+			    "%s is missing: part %" PRIu64 " of a model in %" PRIu64 " files", sib,
+			    no + 1, s->count);
 	free(sib);
 	if (r < 0)
 		return r;
@@ -126,9 +134,12 @@ static int open_sibling(struct gguf *g, const char *path, const struct split *s,
 	if (r < 0)
 		return r;
 	if (o.no != no || o.count != s->count || o.tensors != s->tensors)
-		return err_set(err, -EINVAL, "%s says that it is part %" PRIu64 " of %" PRIu64 " with %" PRIu64
-			       " tensors in all; by its name and the other parts it should be %" PRIu64 " of %" PRIu64
-			       " with %" PRIu64, g->part[no].path, o.no + 1, o.count, o.tensors, no + 1, s->count, s->tensors);
+		return err_set(err, -EINVAL,
+			       "%s says that it is part %" PRIu64 " of %" PRIu64 " with %" PRIu64
+			       " tensors in all; by its name and the other parts it should be "
+			       "%" PRIu64 " of %" PRIu64 " with %" PRIu64,
+			       g->part[no].path, o.no + 1, o.count, o.tensors, no + 1, s->count,
+			       s->tensors);
 	return 0;
 }
 
@@ -165,7 +176,9 @@ static int open_parts(struct gguf *g, const char *path, struct hearth_err *err)
 	for (uint64_t i = 0, n = 0; i < s.count; i++) {
 		n += g->part[i].h.n_tensors;
 		if (i + 1 == s.count && n != s.tensors)
-			return err_set(err, -EINVAL, "%s: its %" PRIu64 " parts hold %" PRIu64 " tensors, but the model has %" PRIu64,
+			return err_set(err, -EINVAL,
+				       "%s: its %" PRIu64 " parts hold %" PRIu64
+				       " tensors, but the model has %" PRIu64,
 				       path, s.count, n, s.tensors);
 	}
 	return 0;
@@ -214,9 +227,12 @@ static int join(struct gguf *g, struct hearth_err *err)
 			uint32_t s = find_slot(g, h->tensor[i].name);
 
 			if (g->slot[s])
-				return err_set(err, -EINVAL, "tensor \"%s\" is in part %" PRIu32 " and again in part %" PRIu32,
-					       quote(h->tensor[i].name, strlen(h->tensor[i].name)).s,
-					       g->tensor[g->slot[s] - 1].part + 1, p + 1);
+				return err_set(
+					err, -EINVAL,
+					"tensor \"%s\" is in part %" PRIu32
+					" and again in part %" PRIu32,
+					quote(h->tensor[i].name, strlen(h->tensor[i].name)).s,
+					g->tensor[g->slot[s] - 1].part + 1, p + 1);
 			g->tensor[n] = h->tensor[i];
 			g->tensor[n].part = p;
 			g->slot[s] = n + 1;
@@ -239,7 +255,8 @@ static int take_arch(struct gguf *g, struct hearth_err *err)
 	if (r < 0)
 		return r;
 	if (s.n == 0 || s.n >= sizeof(g->arch) || memchr(s.s, 0, s.n))
-		return err_set(err, -EINVAL, "general.architecture \"%s\" has %zu bytes (1 to %zu are allowed)",
+		return err_set(err, -EINVAL,
+			       "general.architecture \"%s\" has %zu bytes (1 to %zu are allowed)",
 			       quote(s.s, s.n).s, s.n, sizeof(g->arch) - 1);
 	memcpy(g->arch, s.s, s.n);
 	return 0;
@@ -284,7 +301,8 @@ int gguf_open(const char *path, struct gguf **ret, struct hearth_err *err)
 	return 0;
 }
 
-int gguf_parse(const void *head, size_t n, uint64_t file_size, struct gguf **ret, struct hearth_err *err)
+int gguf_parse(const void *head, size_t n, uint64_t file_size, struct gguf **ret,
+	       struct hearth_err *err)
 {
 	struct gguf *g;
 	int r;
@@ -438,7 +456,9 @@ int gguf_need(const struct gguf *g, const char *name, uint32_t n_dims, const uin
 		same = t->ne[d] == ne[d];
 	if (!same) {
 		say_shape(is, sizeof(is), t->n_dims, t->ne);
-		return err_set(err, -EINVAL, "tensor \"%s\" (offset %" PRIu64 ") is [%s]; the model's metadata asks for [%s]",
+		return err_set(err, -EINVAL,
+			       "tensor \"%s\" (offset %" PRIu64
+			       ") is [%s]; the model's metadata asks for [%s]",
 			       name, t->offset, is, should);
 	}
 	*ret = t;

@@ -80,10 +80,11 @@ uint32_t gguf_version(const struct gguf *g);
 uint32_t gguf_n_parts(const struct gguf *g);
 const char *gguf_part_path(const struct gguf *g, uint32_t part); /* NULL when parsed from memory */
 uint64_t gguf_part_size(const struct gguf *g, uint32_t part);    /* bytes of the file */
-uint64_t gguf_part_data(const struct gguf *g, uint32_t part);    /* offset of its first tensor byte */
+uint64_t gguf_part_data(const struct gguf *g, uint32_t part); /* offset of its first tensor byte */
 uint64_t gguf_part_data_end(const struct gguf *g, uint32_t part); /* end of its last tensor */
 uint64_t gguf_data_bytes(const struct gguf *g); /* of all tensors together */
-uint64_t gguf_host_bytes(const struct gguf *g); /* memory the open file takes: header, directory, tables */
+/* Memory that the open file takes: header, directory, tables. */
+uint64_t gguf_host_bytes(const struct gguf *g);
 const char *gguf_arch(const struct gguf *g);    /* general.architecture; never NULL */
 
 /* -- tensors -------------------------------------------------------------- */

@@ -68,7 +68,8 @@ static int take(struct cursor *c, uint64_t n, const char *what, const uint8_t **
 	if (n > c->w->file_size - c->pos)
 		return short_file(c, n, what);
 	if (n > GGUF_MAX_HEAD || c->pos + n > GGUF_MAX_HEAD)
-		return err_set(c->err, -EFBIG, "the header is longer than %llu MiB (at the %s, offset %" PRIu64 ")",
+		return err_set(c->err, -EFBIG,
+			       "the header is longer than %llu MiB (at the %s, offset %" PRIu64 ")",
 			       GGUF_MAX_HEAD >> 20, what, c->pos);
 	r = window_need(c->w, c->pos + n, c->err);
 	if (r < 0)
@@ -145,7 +146,8 @@ static int check_bools(struct cursor *c, const uint8_t *p, uint64_t n)
 	for (uint64_t i = 0; i < n; i++)
 		if (p[i] > 1)
 			return err_set(c->err, -EINVAL,
-				       "key \"%s\": a truth value is %u, not 0 or 1 (offset %" PRIu64 ")",
+				       "key \"%s\": a truth value is %u, not 0 or 1 (offset "
+				       "%" PRIu64 ")",
 				       c->in.s, p[i], (uint64_t)(p + i - c->w->base));
 	return 0;
 }
@@ -167,7 +169,8 @@ static int index_strings(struct cursor *c, uint64_t n, struct gguf_str **ret)
 			more = realloc(str, cap * sizeof(*str));
 			if (!more) {
 				free(str);
-				return err_set(c->err, -ENOMEM, "no memory for %" PRIu64 " strings", n);
+				return err_set(c->err, -ENOMEM, "no memory for %" PRIu64 " strings",
+					       n);
 			}
 			str = more;
 		}
@@ -192,7 +195,8 @@ static int skip_elements(struct cursor *c, uint32_t type, uint64_t n, unsigned i
 
 	if (size) {
 		if (n > (c->w->file_size - c->pos) / size)
-			return short_file(c, n > UINT64_MAX / size ? UINT64_MAX : n * size, "array");
+			return short_file(c, n > UINT64_MAX / size ? UINT64_MAX : n * size,
+					  "array");
 		r = take(c, n * size, "array", &p);
 		if (r == 0 && type == GGUF_BOOL)
 			r = check_bools(c, p, n);
@@ -214,7 +218,8 @@ static int skip_array(struct cursor *c, unsigned int depth)
 	int r;
 
 	if (depth > MAX_NESTING)
-		return err_set(c->err, -EINVAL, "key \"%s\": arrays are nested deeper than %d (offset %" PRIu64 ")",
+		return err_set(c->err, -EINVAL,
+			       "key \"%s\": arrays are nested deeper than %d (offset %" PRIu64 ")",
 			       c->in.s, MAX_NESTING, at);
 	r = take_u32(c, "type of an array", &type);
 	if (r == 0)
@@ -258,10 +263,12 @@ static int take_kv(struct cursor *c, struct head_kv *kv)
 	if (r < 0)
 		return r;
 	if (kv->key.n == 0 || kv->key.n > GGUF_MAX_KEY)
-		return err_set(c->err, -EINVAL, "a key of %zu bytes at offset %" PRIu64 " (1 to %d are allowed)",
+		return err_set(c->err, -EINVAL,
+			       "a key of %zu bytes at offset %" PRIu64 " (1 to %d are allowed)",
 			       kv->key.n, at, GGUF_MAX_KEY);
 	if (memchr(kv->key.s, 0, kv->key.n))
-		return err_set(c->err, -EINVAL, "the key at offset %" PRIu64 " contains a NUL byte", at);
+		return err_set(c->err, -EINVAL, "the key at offset %" PRIu64 " contains a NUL byte",
+			       at);
 	c->kind = "key";
 	c->in = quote(kv->key.s, kv->key.n);
 	at = c->pos;
@@ -310,9 +317,11 @@ static int no_key_twice(struct head *h, struct hearth_err *err)
 	qsort(order, h->n_kv, sizeof(*order), by_key);
 	for (uint64_t i = 1; i < h->n_kv && r == 0; i++)
 		if (by_key(&order[i - 1], &order[i]) == 0)
-			r = err_set(err, -EINVAL, "key \"%s\" is there twice (value at offset %" PRIu64 ")",
+			r = err_set(err, -EINVAL,
+				    "key \"%s\" is there twice (value at offset %" PRIu64 ")",
 				    quote(order[i]->key.s, order[i]->key.n).s,
-				    order[i]->at > order[i - 1]->at ? order[i]->at : order[i - 1]->at);
+				    order[i]->at > order[i - 1]->at ? order[i]->at
+								    : order[i - 1]->at);
 	free(order);
 	return r;
 }
@@ -324,8 +333,9 @@ static int take_metadata(struct cursor *c, uint64_t n, struct head *h)
 
 	/* The smallest entry: a key of one byte and a value of one. */
 	if (n > MAX_KEYS || n > (c->w->file_size - c->pos) / (8 + 1 + 4 + 1))
-		return err_set(c->err, -EINVAL, "the header claims %" PRIu64 " metadata keys, more than %s",
-			       n, n > MAX_KEYS ? "any model has" : "fit into the file");
+		return err_set(c->err, -EINVAL,
+			       "the header claims %" PRIu64 " metadata keys, more than %s", n,
+			       n > MAX_KEYS ? "any model has" : "fit into the file");
 	while (h->n_kv < n) {
 		if (h->n_kv == cap) {
 			struct head_kv *more;
@@ -349,7 +359,8 @@ static int take_metadata(struct cursor *c, uint64_t n, struct head *h)
 
 static int bad_tensor(struct cursor *c, uint64_t at, const char *why)
 {
-	return err_set(c->err, -EINVAL, "tensor \"%s\" (entry at offset %" PRIu64 "): %s", c->in.s, at, why);
+	return err_set(c->err, -EINVAL, "tensor \"%s\" (entry at offset %" PRIu64 "): %s", c->in.s,
+		       at, why);
 }
 
 static int take_dims(struct cursor *c, uint64_t at, struct gguf_tensor *t)
@@ -361,7 +372,8 @@ static int take_dims(struct cursor *c, uint64_t at, struct gguf_tensor *t)
 	if (r < 0)
 		return r;
 	if (t->n_dims < 1 || t->n_dims > GGUF_MAX_DIMS) {
-		snprintf(why, sizeof(why), "%" PRIu32 " dimensions (1 to %d are allowed)", t->n_dims, GGUF_MAX_DIMS);
+		snprintf(why, sizeof(why), "%" PRIu32 " dimensions (1 to %d are allowed)",
+			 t->n_dims, GGUF_MAX_DIMS);
 		return bad_tensor(c, at, why);
 	}
 	t->n_elems = 1;
@@ -373,8 +385,10 @@ static int take_dims(struct cursor *c, uint64_t at, struct gguf_tensor *t)
 		if (r < 0)
 			return r;
 		if (t->ne[d] == 0 || t->ne[d] > INT64_MAX ||
-		    __builtin_mul_overflow(t->n_elems, t->ne[d], &t->n_elems) || t->n_elems > INT64_MAX) {
-			snprintf(why, sizeof(why), "dimension %" PRIu32 " is %" PRIu64 ", which no tensor can have",
+		    __builtin_mul_overflow(t->n_elems, t->ne[d], &t->n_elems) ||
+		    t->n_elems > INT64_MAX) {
+			snprintf(why, sizeof(why),
+				 "dimension %" PRIu32 " is %" PRIu64 ", which no tensor can have",
 				 d, t->ne[d]);
 			return bad_tensor(c, at, why);
 		}
@@ -394,12 +408,15 @@ static int take_type(struct cursor *c, uint64_t at, struct gguf_tensor *t)
 		return r;
 	q = quant_type(t->type);
 	if (!q) {
-		snprintf(why, sizeof(why), "type %" PRIu32 " is not known (a newer, very old or damaged file)", t->type);
+		snprintf(why, sizeof(why),
+			 "type %" PRIu32 " is not known (a newer, very old or damaged file)",
+			 t->type);
 		return bad_tensor(c, at, why);
 	}
 	r = quant_row_bytes(t->type, t->ne[0], &row);
 	if (r == -EINVAL) {
-		snprintf(why, sizeof(why), "rows of %" PRIu64 " are not a multiple of %s's block of %" PRIu32,
+		snprintf(why, sizeof(why),
+			 "rows of %" PRIu64 " are not a multiple of %s's block of %" PRIu32,
 			 t->ne[0], q->name, q->block);
 		return bad_tensor(c, at, why);
 	}
@@ -419,10 +436,13 @@ static int take_tensor(struct cursor *c, struct gguf_tensor *t)
 	if (r < 0)
 		return r;
 	if (name.n == 0 || name.n >= GGUF_MAX_NAME)
-		return err_set(c->err, -EINVAL, "a tensor's name at offset %" PRIu64 " has %zu bytes (1 to %d are allowed)",
+		return err_set(c->err, -EINVAL,
+			       "a tensor's name at offset %" PRIu64
+			       " has %zu bytes (1 to %d are allowed)",
 			       at, name.n, GGUF_MAX_NAME - 1);
 	if (memchr(name.s, 0, name.n))
-		return err_set(c->err, -EINVAL, "the tensor's name at offset %" PRIu64 " contains a NUL byte", at);
+		return err_set(c->err, -EINVAL,
+			       "the tensor's name at offset %" PRIu64 " contains a NUL byte", at);
 	c->kind = "tensor";
 	c->in = quote(name.s, name.n);
 	t->name = name.s; /* not terminated yet: copy_names() does that */
@@ -463,7 +483,8 @@ static int take_directory(struct cursor *c, uint64_t n, struct head *h)
 
 	/* The smallest entry: a name of one byte and one dimension. */
 	if (n > MAX_TENSORS || n > (c->w->file_size - c->pos) / (8 + 1 + 4 + 8 + 4 + 8))
-		return err_set(c->err, -EINVAL, "the header claims %" PRIu64 " tensors, more than %s", n,
+		return err_set(c->err, -EINVAL,
+			       "the header claims %" PRIu64 " tensors, more than %s", n,
 			       n > MAX_TENSORS ? "any model has" : "fit into the file");
 	while (h->n_tensors < n) {
 		if (h->n_tensors == cap) {
@@ -472,7 +493,8 @@ static int take_directory(struct cursor *c, uint64_t n, struct head *h)
 			cap = cap ? cap * 2 : 256;
 			more = realloc(h->tensor, cap * sizeof(*more));
 			if (!more)
-				return err_set(c->err, -ENOMEM, "no memory for %" PRIu64 " tensors", n);
+				return err_set(c->err, -ENOMEM, "no memory for %" PRIu64 " tensors",
+					       n);
 			h->tensor = more;
 		}
 		h->tensor[h->n_tensors] = (struct gguf_tensor){ 0 };
@@ -494,17 +516,21 @@ static int check_magic(struct cursor *c)
 	if (c->w->file_size == 0)
 		return err_set(c->err, -EINVAL, "the file is empty");
 	if (c->w->file_size < 4)
-		return err_set(c->err, -EINVAL, "not a GGUF file: only %" PRIu64 " bytes", c->w->file_size);
+		return err_set(c->err, -EINVAL, "not a GGUF file: only %" PRIu64 " bytes",
+			       c->w->file_size);
 	r = take(c, 4, "magic", &p);
 	if (r < 0)
 		return r;
 	if (memcmp(p, "GGUF", 4) == 0)
 		return 0;
 	if (memcmp(p, "FUGG", 4) == 0)
-		return err_set(c->err, -EINVAL, "a GGUF file in big-endian byte order; only little-endian ones are read");
+		return err_set(c->err, -EINVAL,
+			       "a GGUF file in big-endian byte order; only little-endian ones are "
+			       "read");
 	if (memcmp(p, "lmgg", 4) == 0 || memcmp(p, "tjgg", 4) == 0 || memcmp(p, "fmgg", 4) == 0)
 		return err_set(c->err, -EINVAL, "a GGML file from before GGUF; convert it anew");
-	return err_set(c->err, -EINVAL, "not a GGUF file: it begins with %02x %02x %02x %02x", p[0], p[1], p[2], p[3]);
+	return err_set(c->err, -EINVAL, "not a GGUF file: it begins with %02x %02x %02x %02x", p[0],
+		       p[1], p[2], p[3]);
 }
 
 static int check_version(struct cursor *c, uint32_t v)
@@ -512,10 +538,16 @@ static int check_version(struct cursor *c, uint32_t v)
 	if (v == 2 || v == 3)
 		return 0;
 	if (v == 1)
-		return err_set(c->err, -EINVAL, "GGUF version 1 was never in wide use and is not read; convert it anew");
+		return err_set(c->err, -EINVAL,
+			       "GGUF version 1 was never in wide use and is not read; convert it "
+			       "anew");
 	if ((v & 0xffff) == 0)
-		return err_set(c->err, -EINVAL, "a GGUF file in big-endian byte order; only little-endian ones are read");
-	return err_set(c->err, -EINVAL, "GGUF version %" PRIu32 " is newer than 3, the newest that is known here", v);
+		return err_set(c->err, -EINVAL,
+			       "a GGUF file in big-endian byte order; only little-endian ones are "
+			       "read");
+	return err_set(c->err, -EINVAL,
+		       "GGUF version %" PRIu32 " is newer than 3, the newest that is known here",
+		       v);
 }
 
 static int parse(struct window *w, struct head *h, struct hearth_err *err)

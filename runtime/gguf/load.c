@@ -54,7 +54,9 @@ static uint64_t plan_shares(const struct gguf *g, struct share *share)
 
 	for (uint32_t i = 0; i < gguf_n_parts(g); i++) {
 		struct share s = {
-			.from = gguf_part_data(g, i) & ~(PULL_ALIGN - 1), .to = gguf_part_data_end(g, i), .at = at,
+			.from = gguf_part_data(g, i) & ~(PULL_ALIGN - 1),
+			.to = gguf_part_data_end(g, i),
+			.at = at,
 		};
 
 		if (s.to < gguf_part_data(g, i))
@@ -165,8 +167,11 @@ static int plan_reads(struct reading *rd, const struct load *l, struct hearth_er
 			uint32_t need = bytes - at < block ? (uint32_t)(bytes - at) : block;
 
 			rd->piece[rd->n_pieces++] = (struct piece){
-				.fd = gguf_window(l->g, p)->fd, .off = s->from + at, .dst = base + s->at + at,
-				.need = need, .ask = (uint32_t)((need + PULL_ALIGN - 1) & ~(PULL_ALIGN - 1)),
+				.fd = gguf_window(l->g, p)->fd,
+				.off = s->from + at,
+				.dst = base + s->at + at,
+				.need = need,
+				.ask = (uint32_t)((need + PULL_ALIGN - 1) & ~(PULL_ALIGN - 1)),
 				.tag = leaf + (size_t)(at / DIGEST_LEAF),
 			};
 		}
@@ -178,7 +183,12 @@ static int plan_reads(struct reading *rd, const struct load *l, struct hearth_er
 static int pull_by(struct reading *rd, enum load_way way, struct hearth_err *err)
 {
 	struct pull p = {
-		.piece = rd->piece, .n = rd->n_pieces, .cancel = rd->o->cancel, .may_ask = may_ask, .arrived = arrived, .ctx = rd,
+		.piece = rd->piece,
+		.n = rd->n_pieces,
+		.cancel = rd->o->cancel,
+		.may_ask = may_ask,
+		.arrived = arrived,
+		.ctx = rd,
 		.depth = rd->o->depth ? rd->o->depth : DEPTH_DEFAULT,
 	};
 
@@ -208,7 +218,8 @@ static int read_all(struct reading *rd, struct load *l, struct hearth_err *err)
 			*err = why;
 		if (r == 0) {
 			l->way = w;
-			snprintf(l->how, sizeof(l->how), "%s%s%.100s", name[w], why.text[0] ? ": " : "", why.text);
+			snprintf(l->how, sizeof(l->how), "%s%s%.100s", name[w],
+				 why.text[0] ? ": " : "", why.text);
 		}
 		break;
 	}
@@ -216,8 +227,8 @@ static int read_all(struct reading *rd, struct load *l, struct hearth_err *err)
 }
 
 /* Headers first, so that equal weights under other metadata are another model. */
-static int join_digest(const struct digest *heads, uint32_t parts, const struct digest *leaf, size_t n,
-		       struct digest *ret, struct hearth_err *err)
+static int join_digest(const struct digest *heads, uint32_t parts, const struct digest *leaf,
+		       size_t n, struct digest *ret, struct hearth_err *err)
 {
 	struct digest *all = calloc(parts + n, sizeof(*all));
 
@@ -230,15 +241,16 @@ static int join_digest(const struct digest *heads, uint32_t parts, const struct 
 	return 0;
 }
 
-static int read_and_hash(struct load *l, const struct load_opts *o, const struct digest *heads, struct pack_run *pack,
-			 struct hearth_err *err)
+static int read_and_hash(struct load *l, const struct load_opts *o, const struct digest *heads,
+			 struct pack_run *pack, struct hearth_err *err)
 {
 	struct reading rd = { .o = o, .pack = pack };
 	int r;
 
 	r = plan_reads(&rd, l, err);
 	if (r == 0) {
-		touch_start(&rd.toucher, hearth_region_ptr(l->region), hearth_region_size(l->region));
+		touch_start(&rd.toucher, hearth_region_ptr(l->region),
+			    hearth_region_size(l->region));
 		r = read_all(&rd, l, err);
 		touch_stop(&rd.toucher);
 	}
@@ -278,7 +290,8 @@ static int verify(const struct load *l, const struct label *label, const struct 
 		if (!leaf)
 			return err_set(err, -ENOMEM, "no memory for a digest");
 		for (uint32_t p = 0; p < parts; p++) {
-			hash_span(base + l->share[p].at, l->share[p].to - l->share[p].from, leaf + k);
+			hash_span(base + l->share[p].at, l->share[p].to - l->share[p].from,
+				  leaf + k);
 			k += digest_leaves(l->share[p].to - l->share[p].from);
 		}
 		r = join_digest(heads, parts, leaf, n, &is, err);
@@ -288,7 +301,9 @@ static int verify(const struct load *l, const struct label *label, const struct 
 		same = memcmp(&is, &label->content, sizeof(is)) == 0;
 	}
 	if (!same)
-		return err_set(err, -EILSEQ, "the weights found in memory are not what was loaded there (digest %s)", l->hex);
+		return err_set(err, -EILSEQ,
+			       "the weights found in memory are not what was loaded there (%s)",
+			       l->hex);
 	return 0;
 }
 
@@ -306,7 +321,8 @@ static void point_tensors(struct load *l)
 	}
 }
 
-static void use_found(struct load *l, struct hearth_region *region, const struct label *label, const char *how)
+static void use_found(struct load *l, struct hearth_region *region, const struct label *label,
+		      const char *how)
 {
 	l->region = region;
 	l->way = LOAD_FOUND;
@@ -320,12 +336,14 @@ static void use_found(struct load *l, struct hearth_region *region, const struct
  * or another process that loaded at the same time): then that one is used and
  * ours goes. Returns 0 with l->region set either way.
  */
-static int publish(struct load *l, struct hearth_tenant *t, struct hearth_pool *pool, const struct load_opts *o,
-		   uint64_t file, uint64_t packed, struct hearth_err *err)
+static int publish(struct load *l, struct hearth_tenant *t, struct hearth_pool *pool,
+		   const struct load_opts *o, uint64_t file, uint64_t packed,
+		   struct hearth_err *err)
 {
 	struct label label = { .content = l->digest, .file = file, .packed = packed };
 	struct hearth_region *other = NULL;
-	struct wanted want = { .layout = o->layout ? o->layout : "", .bytes = hearth_region_size(l->region),
+	struct wanted want = { .layout = o->layout ? o->layout : "",
+			       .bytes = hearth_region_size(l->region),
 			       .content = &l->digest };
 	char name[HEARTH_REGION_NAME_LEN];
 	struct label found;
@@ -347,14 +365,16 @@ static int publish(struct load *l, struct hearth_tenant *t, struct hearth_pool *
 	return r; /* 0: a region of that name, but not of ours: keep our own, nameless */
 }
 
-static int load_fresh(struct load *l, struct hearth_tenant *t, struct hearth_pool *pool, const struct load_opts *o,
-		      const struct digest *heads, uint64_t file, struct hearth_err *err)
+static int load_fresh(struct load *l, struct hearth_tenant *t, struct hearth_pool *pool,
+		      const struct load_opts *o, const struct digest *heads, uint64_t file,
+		      struct hearth_err *err)
 {
 	uint64_t after, packed = 0;
 	struct pack_run pack;
 	int r;
 
-	r = hearth_region_alloc(t, pool, l->bytes, l->bytes >= 2u << 20 ? 2u << 20 : 0, 0, 0, &l->region, err);
+	r = hearth_region_alloc(t, pool, l->bytes, l->bytes >= 2u << 20 ? 2u << 20 : 0, 0, 0,
+				&l->region, err);
 	if (r < 0)
 		return r;
 	point_tensors(l);
@@ -366,16 +386,17 @@ static int load_fresh(struct load *l, struct hearth_tenant *t, struct hearth_poo
 		r = pack_end(&pack, true, &packed, err);
 	else
 		pack_end(&pack, false, NULL, NULL);
+	/* -ESTALE when it was changed while it was read. */
 	if (r == 0)
-		r = shelf_files_id(l->g, heads, &after, err); /* -ESTALE: changed while it was read */
+		r = shelf_files_id(l->g, heads, &after, err);
 	if (r < 0)
 		return r;
 	digest_hex(&l->digest, l->hex);
 	return publish(l, t, pool, o, file, packed, err);
 }
 
-static int load_any(struct load *l, struct hearth_tenant *t, struct hearth_pool *pool, const struct load_opts *o,
-		    const struct digest *heads, struct hearth_err *err)
+static int load_any(struct load *l, struct hearth_tenant *t, struct hearth_pool *pool,
+		    const struct load_opts *o, const struct digest *heads, struct hearth_err *err)
 {
 	struct wanted want = { .layout = o->layout ? o->layout : "", .bytes = l->bytes };
 	struct hearth_region *region = NULL;
@@ -401,13 +422,14 @@ static int load_any(struct load *l, struct hearth_tenant *t, struct hearth_pool 
 
 static int check_opts(const struct load_opts *o, struct hearth_err *err)
 {
-	if (o->block % DIGEST_LEAF || o->block > BLOCK_MAX || o->depth > DEPTH_MAX || o->way < LOAD_AUTO ||
-	    o->way > LOAD_BUFFERED)
-		return err_set(err, -EINVAL, "reads of %" PRIu32 " bytes, %" PRIu32 " at a time, cannot be made",
+	if (o->block % DIGEST_LEAF || o->block > BLOCK_MAX || o->depth > DEPTH_MAX ||
+	    o->way < LOAD_AUTO || o->way > LOAD_BUFFERED)
+		return err_set(err, -EINVAL,
+			       "reads of %" PRIu32 " bytes, %" PRIu32 " at a time, cannot be made",
 			       o->block, o->depth);
 	if (o->layout && strlen(o->layout) > SHELF_LAYOUT_MAX)
-		return err_set(err, -EINVAL, "the layout's name \"%s\" is longer than %zu bytes", o->layout,
-			       SHELF_LAYOUT_MAX);
+		return err_set(err, -EINVAL, "the layout's name \"%s\" is longer than %zu bytes",
+			       o->layout, SHELF_LAYOUT_MAX);
 	return 0;
 }
 

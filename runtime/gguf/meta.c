@@ -12,7 +12,8 @@
 const char *gguf_value_type_name(uint32_t type)
 {
 	static const char *const name[GGUF_VALUE_TYPES] = {
-		"u8", "i8", "u16", "i16", "u32", "i32", "f32", "bool", "string", "array", "u64", "i64", "f64",
+		"u8",   "i8",     "u16",   "i16", "u32", "i32", "f32",
+		"bool", "string", "array", "u64", "i64", "f64",
 	};
 
 	return type < GGUF_VALUE_TYPES ? name[type] : "?";
@@ -44,7 +45,8 @@ uint64_t gguf_n_keys(const struct gguf *g)
 	return gguf_head(g)->n_kv;
 }
 
-bool gguf_key_at(const struct gguf *g, uint64_t i, struct gguf_str *ret_key, enum gguf_value_type *ret_type)
+bool gguf_key_at(const struct gguf *g, uint64_t i, struct gguf_str *ret_key,
+		 enum gguf_value_type *ret_type)
 {
 	if (i >= gguf_head(g)->n_kv)
 		return false;
@@ -53,7 +55,8 @@ bool gguf_key_at(const struct gguf *g, uint64_t i, struct gguf_str *ret_key, enu
 	return true;
 }
 
-static int find(const struct gguf *g, const char *key, const struct head_kv **ret, struct hearth_err *err)
+static int find(const struct gguf *g, const char *key, const struct head_kv **ret,
+		struct hearth_err *err)
 {
 	char full[256];
 	const struct head_kv *kv;
@@ -207,7 +210,8 @@ int gguf_arr(const struct gguf *g, const char *key, struct gguf_array *ret, stru
 	if (kv->type != GGUF_ARR)
 		return wrong_type(kv, "an array", err);
 	if (kv->el_type == GGUF_ARR)
-		return err_set(err, -EINVAL, "key \"%s\" (offset %" PRIu64 ") is an array of arrays",
+		return err_set(err, -EINVAL,
+			       "key \"%s\" (offset %" PRIu64 ") is an array of arrays",
 			       quote(kv->key.s, kv->key.n).s, kv->at);
 	*ret = (struct gguf_array){
 		.type = (enum gguf_value_type)kv->el_type, .n = kv->n,
@@ -216,7 +220,8 @@ int gguf_arr(const struct gguf *g, const char *key, struct gguf_array *ret, stru
 	return 0;
 }
 
-int gguf_u32_each(const struct gguf *g, const char *key, uint32_t n, uint32_t *ret, struct hearth_err *err)
+int gguf_u32_each(const struct gguf *g, const char *key, uint32_t n, uint32_t *ret,
+		  struct hearth_err *err)
 {
 	const struct head_kv *kv;
 	struct gguf_array a;
@@ -236,12 +241,16 @@ int gguf_u32_each(const struct gguf *g, const char *key, uint32_t n, uint32_t *r
 	if (r < 0)
 		return r;
 	if (a.n != n)
-		return err_set(err, -EINVAL, "key \"%s\" (offset %" PRIu64 ") has %" PRIu64 " values for %" PRIu32 " layers",
+		return err_set(err, -EINVAL,
+			       "key \"%s\" (offset %" PRIu64 ") has %" PRIu64 " values for %" PRIu32
+			       " layers",
 			       quote(kv->key.s, kv->key.n).s, kv->at, a.n, n);
 	/* Twice, so that a bad element leaves the output alone. */
 	for (uint32_t i = 0; i < n; i++)
 		if (!gguf_arr_i64(&a, i, &v) || v < 0 || v > UINT32_MAX)
-			return err_set(err, -ERANGE, "key \"%s\" (offset %" PRIu64 "): value %" PRIu32 " is no count",
+			return err_set(err, -ERANGE,
+				       "key \"%s\" (offset %" PRIu64 "): value %" PRIu32
+				       " is no count",
 				       quote(kv->key.s, kv->key.n).s, kv->at, i);
 	for (uint32_t i = 0; i < n; i++) {
 		gguf_arr_i64(&a, i, &v);
@@ -250,7 +259,12 @@ int gguf_u32_each(const struct gguf *g, const char *key, uint32_t n, uint32_t *r
 	return 0;
 }
 
-#define LOAD(ctype) ({ ctype v_; memcpy(&v_, (const char *)a->data + i * sizeof(v_), sizeof(v_)); v_; })
+#define LOAD(ctype)                                                                                \
+	({                                                                                         \
+		ctype v_;                                                                          \
+		memcpy(&v_, (const char *)a->data + i * sizeof(v_), sizeof(v_));                   \
+		v_;                                                                                \
+	})
 
 bool gguf_arr_i64(const struct gguf_array *a, uint64_t i, int64_t *ret)
 {

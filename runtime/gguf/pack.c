@@ -10,7 +10,8 @@
 
 static int by_address(const void *a, const void *b)
 {
-	const struct gguf_tensor *x = *(struct gguf_tensor *const *)a, *y = *(struct gguf_tensor *const *)b;
+	const struct gguf_tensor *x = *(struct gguf_tensor *const *)a,
+				 *y = *(struct gguf_tensor *const *)b;
 	uintptr_t p = (uintptr_t)x->data, q = (uintptr_t)y->data;
 
 	return p < q ? -1 : p > q;
@@ -77,7 +78,8 @@ static void *pack_all(void *arg)
 		}
 		p->r = p->o->pack(p->o->pack_ctx, t, (void *)(uintptr_t)t->data, &p->err);
 		if (p->r < 0)
-			err_prefix(&p->err, p->r, "tensor \"%s\"", quote(t->name, strlen(t->name)).s);
+			err_prefix(&p->err, p->r, "tensor \"%s\"",
+				   quote(t->name, strlen(t->name)).s);
 		else
 			p->hash[i] = hash_one(t);
 	}

@@ -29,15 +29,20 @@ static int place(struct head *h, struct gguf_tensor *t, struct hearth_err *err)
 	uint64_t rel = t->offset, end;
 
 	if (rel % h->alignment)
-		return err_set(err, -EINVAL, "tensor \"%s\": its data offset %" PRIu64 " is not a multiple of %" PRIu64,
+		return err_set(err, -EINVAL,
+			       "tensor \"%s\": its data offset %" PRIu64
+			       " is not a multiple of %" PRIu64,
 			       name.s, rel, h->alignment);
 	if (__builtin_add_overflow(h->data, rel, &t->offset) ||
 	    __builtin_add_overflow(t->offset, t->nbytes, &end))
-		return err_set(err, -EINVAL, "tensor \"%s\": data offset %" PRIu64 " is beyond any file", name.s, rel);
+		return err_set(err, -EINVAL,
+			       "tensor \"%s\": data offset %" PRIu64 " is beyond any file", name.s,
+			       rel);
 	if (end > h->file_size)
 		return err_set(err, -EINVAL,
 			       "tensor \"%s\" is at offset %" PRIu64 " and has %" PRIu64
-			       " bytes, but the file ends at %" PRIu64 " (cut off: %" PRIu64 " bytes are missing here)",
+			       " bytes, but the file ends at %" PRIu64 " (cut off: %" PRIu64
+			       " bytes are missing here)",
 			       name.s, t->offset, t->nbytes, h->file_size, end - h->file_size);
 	return 0;
 }
@@ -49,15 +54,19 @@ static int check_order(struct head *h, const struct gguf_tensor **order, struct 
 	qsort(order, h->n_tensors, sizeof(*order), by_name);
 	for (uint32_t i = 1; i < h->n_tensors; i++)
 		if (strcmp(order[i - 1]->name, order[i]->name) == 0)
-			return err_set(err, -EINVAL, "tensor \"%s\" is there twice, at offsets %" PRIu64 " and %" PRIu64,
+			return err_set(err, -EINVAL,
+				       "tensor \"%s\" is there twice, at offsets %" PRIu64
+				       " and %" PRIu64,
 				       quote(order[i]->name, strlen(order[i]->name)).s,
 				       order[i - 1]->offset, order[i]->offset);
 	qsort(order, h->n_tensors, sizeof(*order), by_offset);
 	for (uint32_t i = 1; i < h->n_tensors; i++)
 		if (order[i - 1]->offset + order[i - 1]->nbytes > order[i]->offset)
-			return err_set(err, -EINVAL, "tensors \"%s\" and \"%s\" overlap at offset %" PRIu64,
+			return err_set(err, -EINVAL,
+				       "tensors \"%s\" and \"%s\" overlap at offset %" PRIu64,
 				       quote(order[i - 1]->name, strlen(order[i - 1]->name)).s,
-				       quote(order[i]->name, strlen(order[i]->name)).s, order[i]->offset);
+				       quote(order[i]->name, strlen(order[i]->name)).s,
+				       order[i]->offset);
 	h->data_end = order[h->n_tensors - 1]->offset + order[h->n_tensors - 1]->nbytes;
 	return 0;
 }
@@ -89,7 +98,8 @@ static int no_tail(const struct head *h, struct hearth_err *err)
 		return 0;
 	return err_set(err, -EINVAL,
 		       "the model ends at offset %" PRIu64 ", but the file goes on for %" PRIu64
-		       " bytes (files joined with cat, or damaged; parts of a split model must stay apart)",
+		       " bytes (files joined with cat, or damaged; parts of a split model must "
+		       "stay apart)",
 		       end, h->file_size - end);
 }
 
@@ -103,12 +113,15 @@ int head_alignment(const struct head *h, uint64_t *ret, struct hearth_err *err)
 		return 0;
 	}
 	if (kv->type != GGUF_U32)
-		return err_set(err, -EINVAL, "general.alignment is a %s, not a u32 (offset %" PRIu64 ")",
+		return err_set(err, -EINVAL,
+			       "general.alignment is a %s, not a u32 (offset %" PRIu64 ")",
 			       gguf_value_type_name(kv->type), kv->at);
 	memcpy(&a, kv->val, 4);
 	if (a < 8 || a > (1u << 20) || (a & (a - 1)))
-		return err_set(err, -EINVAL, "general.alignment is %" PRIu32
-			       ", not a power of two from 8 to 1048576 (offset %" PRIu64 ")", a, kv->at);
+		return err_set(err, -EINVAL,
+			       "general.alignment is %" PRIu32
+			       ", not a power of two from 8 to 1048576 (offset %" PRIu64 ")",
+			       a, kv->at);
 	*ret = a;
 	return 0;
 }

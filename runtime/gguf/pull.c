@@ -21,12 +21,14 @@ static bool cancelled(const struct pull *p)
 
 static int read_failed(const struct piece *q, int e, struct hearth_err *err)
 {
-	return err_set(err, -e, "reading at offset %" PRIu64 " failed: %s", q->off + q->got, strerror(e));
+	return err_set(err, -e, "reading at offset %" PRIu64 " failed: %s", q->off + q->got,
+		       strerror(e));
 }
 
 static int too_short(const struct piece *q, struct hearth_err *err)
 {
-	return err_set(err, -ENODATA, "the file became shorter while it was read: it ends at offset %" PRIu64,
+	return err_set(err, -ENODATA,
+		       "the file became shorter while it was read: it ends at offset %" PRIu64,
 		       q->off + q->got);
 }
 
@@ -85,9 +87,11 @@ static int run_pread(struct state *s, bool direct, struct hearth_err *err)
 
 			if (cancelled(p))
 				return -ECANCELED;
-			n = pread(q->fd, q->dst + q->got, q->ask - q->got, (off_t)(q->off + q->got));
+			n = pread(q->fd, q->dst + q->got, q->ask - q->got,
+				  (off_t)(q->off + q->got));
 			if (n < 0 && errno == EINVAL && direct && !s->any)
-				return err_set(err, -EOPNOTSUPP, "this file system refuses O_DIRECT");
+				return err_set(err, -EOPNOTSUPP,
+					       "this file system refuses O_DIRECT");
 			r = piece_got(s, q, n < 0 ? -errno : (int)n, err);
 		} while (r == 0);
 		if (r < 0)
@@ -130,7 +134,8 @@ static void drain(struct io_uring *ring, uint32_t flying)
 }
 
 /* Takes one completion. Returns 1 when its piece is whole, 0 to ask again, or a failure. */
-static int take_one(struct state *s, struct io_uring *ring, struct piece **ret, struct hearth_err *err)
+static int take_one(struct state *s, struct io_uring *ring, struct piece **ret,
+		    struct hearth_err *err)
 {
 	struct io_uring_cqe *cqe;
 	int r, res;
@@ -148,7 +153,8 @@ static int take_one(struct state *s, struct io_uring *ring, struct piece **ret, 
 	res = cqe->res;
 	io_uring_cqe_seen(ring, cqe);
 	if ((res == -EINVAL || res == -EOPNOTSUPP) && !s->any)
-		return err_set(err, -EOPNOTSUPP, "this file system refuses O_DIRECT through io_uring");
+		return err_set(err, -EOPNOTSUPP,
+			       "this file system refuses O_DIRECT through io_uring");
 	return piece_got(s, *ret, res, err);
 }
 
@@ -196,7 +202,8 @@ static int run_uring(struct state *s, struct hearth_err *err)
 
 	r = io_uring_queue_init(depth, &ring, 0);
 	if (r < 0)
-		return err_set(err, -EOPNOTSUPP, "io_uring is not to be had here: %s", strerror(-r));
+		return err_set(err, -EOPNOTSUPP, "io_uring is not to be had here: %s",
+			       strerror(-r));
 	r = run_ring(s, &ring, depth, err);
 	io_uring_queue_exit(&ring);
 	return r;

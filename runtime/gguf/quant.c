@@ -110,7 +110,9 @@ static inline int bit(const uint8_t *qh, int i)
 TO_F32(q4_0, 32, (float)(nibble(b->qs, i) - 8) * quant_from_half(b->d))
 TO_F32(q4_1, 32, (float)nibble(b->qs, i) * quant_from_half(b->d) + quant_from_half(b->m))
 TO_F32(q5_0, 32, (float)((nibble(b->qs, i) | bit(b->qh, i) << 4) - 16) * quant_from_half(b->d))
-TO_F32(q5_1, 32, (float)(nibble(b->qs, i) | bit(b->qh, i) << 4) * quant_from_half(b->d) + quant_from_half(b->m))
+TO_F32(q5_1, 32,
+       (float)(nibble(b->qs, i) | bit(b->qh, i) << 4) * quant_from_half(b->d) +
+	       quant_from_half(b->m))
 TO_F32(q8_0, 32, (float)b->qs[i] * quant_from_half(b->d))
 TO_F32(q8_1, 32, (float)b->qs[i] * quant_from_half(b->d))
 TO_F32(q8_k, 256, (float)b->qs[i] * b->d)
@@ -124,7 +126,8 @@ static float q2_k_at(const struct quant_q2_k *b, int i)
 {
 	uint8_t sc = b->scales[i / 16];
 	int q = b->qs[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3;
-	float dl = quant_from_half(b->d) * (float)(sc & 15), ml = quant_from_half(b->dmin) * (float)(sc >> 4);
+	float dl = quant_from_half(b->d) * (float)(sc & 15),
+	      ml = quant_from_half(b->dmin) * (float)(sc >> 4);
 
 	return dl * (float)q - ml;
 }
@@ -391,7 +394,8 @@ static void iq4_nl_from_f32(const float *x, void *dst, size_t n)
 			int best = 0;
 
 			for (int q = 1; q < 16; q++)
-				if (fabsf(v - (float)quant_iq4_values[q]) < fabsf(v - (float)quant_iq4_values[best]))
+				if (fabsf(v - (float)quant_iq4_values[q]) <
+				    fabsf(v - (float)quant_iq4_values[best]))
 					best = q;
 			b->qs[i % 16] |= (uint8_t)(best << (i < 16 ? 0 : 4));
 		}
@@ -566,11 +570,17 @@ static void q6_k_from_f32(const float *x, void *dst, size_t n)
 
 /* -- the table -------------------------------------------------------------- */
 
-#define SIZE_ONLY(ID, n, w, by) [QUANT_##ID] = { .name = n, .id = QUANT_##ID, .block = w, .bytes = by }
+#define SIZE_ONLY(ID, n, w, by)                                                                    \
+	[QUANT_##ID] = { .name = n, .id = QUANT_##ID, .block = w, .bytes = by }
 #define READS(ID, n, w, by, t) [QUANT_##ID] = { \
 	.name = n, .id = QUANT_##ID, .block = w, .bytes = by, .to_f32 = t##_to_f32 }
-#define BOTH(ID, n, w, by, t) [QUANT_##ID] = { \
-	.name = n, .id = QUANT_##ID, .block = w, .bytes = by, .to_f32 = t##_to_f32, .from_f32 = t##_from_f32 }
+#define BOTH(ID, n, w, by, t)                                                                      \
+	[QUANT_##ID] = { .name = n,                                                                \
+			 .id = QUANT_##ID,                                                         \
+			 .block = w,                                                               \
+			 .bytes = by,                                                              \
+			 .to_f32 = t##_to_f32,                                                     \
+			 .from_f32 = t##_from_f32 }
 
 static const struct quant_type types[QUANT_IDS] = {
 	[QUANT_F32] = { .name = "F32", .id = QUANT_F32, .block = 1, .bytes = 4,

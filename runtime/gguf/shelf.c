@@ -25,24 +25,27 @@ static struct file_id id_of(const struct stat *st, const struct digest *head)
 	};
 }
 
-static int check_one(const struct gguf *g, uint32_t part, const struct digest *head, struct file_id *ret,
-		     struct hearth_err *err)
+static int check_one(const struct gguf *g, uint32_t part, const struct digest *head,
+		     struct file_id *ret, struct hearth_err *err)
 {
 	const struct window *w = gguf_window(g, part);
 	struct file_id was;
 	struct stat st;
 
 	if (w->fd < 0 || fstat(w->fd, &st) < 0)
-		return err_set(err, -EBADF, "part %" PRIu32 " of the model is not an open file", part + 1);
+		return err_set(err, -EBADF, "part %" PRIu32 " of the model is not an open file",
+			       part + 1);
 	was = id_of(&w->st, head);
 	*ret = id_of(&st, head);
 	/* No padding: the fields are all of 8 bytes and 16. */
 	if (memcmp(&was, ret, sizeof(was)))
-		return err_set(err, -ESTALE, "%s was changed since it was opened", gguf_part_path(g, part));
+		return err_set(err, -ESTALE, "%s was changed since it was opened",
+			       gguf_part_path(g, part));
 	return 0;
 }
 
-int shelf_files_id(const struct gguf *g, const struct digest *heads, uint64_t *ret, struct hearth_err *err)
+int shelf_files_id(const struct gguf *g, const struct digest *heads, uint64_t *ret,
+		   struct hearth_err *err)
 {
 	uint32_t n = gguf_n_parts(g);
 	struct file_id *id = calloc(n, sizeof(*id));
@@ -60,7 +63,8 @@ int shelf_files_id(const struct gguf *g, const struct digest *heads, uint64_t *r
 
 void shelf_name(char *buf, const char *hex, const char *layout)
 {
-	snprintf(buf, HEARTH_REGION_NAME_LEN, SHELF_PREFIX "%s%s%s", hex, *layout ? "." : "", layout);
+	snprintf(buf, HEARTH_REGION_NAME_LEN, SHELF_PREFIX "%s%s%s", hex, *layout ? "." : "",
+		 layout);
 }
 
 /* The layout at the end of a region's name, or NULL when it is not a name of ours. */
@@ -73,14 +77,15 @@ static const char *name_layout(const char *name)
 	return name[n] == 0 ? name + n : name[n] == '.' ? name + n + 1 : NULL;
 }
 
-static bool row_is(const struct hearth_region_row *row, const char *pool, const struct wanted *want, struct label *ret)
+static bool row_is(const struct hearth_region_row *row, const char *pool, const struct wanted *want,
+		   struct label *ret)
 {
 	const char *layout = name_layout(row->name);
 	struct label label;
 
 	memcpy(&label, row->digest, sizeof(label));
-	if (!row->sealed || row->size != want->bytes || strcmp(row->pool, pool) || !layout || strcmp(layout, want->layout) ||
-	    (want->file && label.file != *want->file) ||
+	if (!row->sealed || row->size != want->bytes || strcmp(row->pool, pool) || !layout ||
+	    strcmp(layout, want->layout) || (want->file && label.file != *want->file) ||
 	    (want->content && memcmp(&label.content, want->content, sizeof(label.content))))
 		return false;
 	*ret = label;
@@ -100,7 +105,8 @@ int shelf_find(struct hearth_tenant *t, struct hearth_pool *pool, const struct w
 	if (r == 0)
 		r = hearth_regions(hearth_tenant_connection(t), &row, &n);
 	if (r < 0)
-		return err_set(err, r, "the regions of the pool cannot be listed: %s", strerror(-r));
+		return err_set(err, r, "the regions of the pool cannot be listed: %s",
+			       strerror(-r));
 	r = 0;
 	for (size_t i = 0; i < n && r == 0; i++) {
 		if (!row_is(&row[i], info.name, want, &label))
@@ -127,7 +133,8 @@ struct digest *shelf_heads(const struct gguf *g)
 	return heads;
 }
 
-bool load_there(const struct gguf *g, struct hearth_tenant *tenant, struct hearth_pool *pool, const char *layout)
+bool load_there(const struct gguf *g, struct hearth_tenant *tenant, struct hearth_pool *pool,
+		const char *layout)
 {
 	struct wanted want = { .layout = layout ? layout : "", .bytes = load_region_bytes(g) };
 	struct digest *heads = shelf_heads(g);
@@ -139,7 +146,8 @@ bool load_there(const struct gguf *g, struct hearth_tenant *tenant, struct heart
 	size_t n = 0;
 
 	want.file = &file;
-	if (heads && shelf_files_id(g, heads, &file, NULL) == 0 && hearth_pool_info(pool, &info) == 0 &&
+	if (heads && shelf_files_id(g, heads, &file, NULL) == 0 &&
+	    hearth_pool_info(pool, &info) == 0 &&
 	    hearth_regions(hearth_tenant_connection(tenant), &row, &n) == 0)
 		for (size_t i = 0; i < n && !there; i++)
 			there = row_is(&row[i], info.name, &want, &label) &&

@@ -42,7 +42,8 @@ struct digest *shelf_heads(const struct gguf *g);
  * ms as the opening is not seen. Such a writer has the file open while a model
  * is started from it, which no times could make safe.)
  */
-int shelf_files_id(const struct gguf *g, const struct digest *heads, uint64_t *ret, struct hearth_err *err);
+int shelf_files_id(const struct gguf *g, const struct digest *heads, uint64_t *ret,
+		   struct hearth_err *err);
 
 void shelf_name(char *buf /* [HEARTH_REGION_NAME_LEN] */, const char *hex, const char *layout);
 

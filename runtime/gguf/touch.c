@@ -21,7 +21,9 @@ static void *touch(void *arg)
 {
 	struct toucher *t = arg;
 
-	for (uint64_t at = 0; at < t->bytes && !atomic_load_explicit(&t->stop, memory_order_relaxed); at += TOUCH_STEP) {
+	for (uint64_t at = 0;
+	     at < t->bytes && !atomic_load_explicit(&t->stop, memory_order_relaxed);
+	     at += TOUCH_STEP) {
 		uint64_t n = t->bytes - at < TOUCH_STEP ? t->bytes - at : TOUCH_STEP;
 
 		if (madvise(t->base + at, n, MADV_POPULATE_WRITE) < 0)

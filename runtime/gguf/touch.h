@@ -25,7 +25,7 @@ struct toucher {
 	atomic_bool stop;
 	pthread_mutex_t lock;
 	pthread_cond_t moved;
-	uint64_t upto;           /* under lock: bytes whose pages are there; UINT64_MAX: do not wait */
+	uint64_t upto; /* under lock: bytes whose pages are there; UINT64_MAX: do not wait */
 };
 
 /* Begins with [base, base + bytes). Works also where no thread can be had. */

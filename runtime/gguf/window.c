@@ -49,7 +49,8 @@ int window_open(struct window *w, const char *path, struct hearth_err *err)
 	if (n.map == MAP_FAILED) {
 		e = errno;
 		close(n.fd);
-		return err_set(err, -e, "%s: no address space for its header: %s", path, strerror(e));
+		return err_set(err, -e, "%s: no address space for its header: %s", path,
+			       strerror(e));
 	}
 	n.base = n.map;
 	*w = n;
@@ -85,7 +86,9 @@ int window_need(struct window *w, uint64_t end, struct hearth_err *err)
 	if (end <= w->have)
 		return 0;
 	if (w->fd < 0)
-		return err_set(err, -ENODATA, "the header goes on at offset %llu, but only %llu bytes of it are here",
+		return err_set(err, -ENODATA,
+			       "the header goes on at offset %llu, but only %llu bytes of it are "
+			       "here",
 			       (unsigned long long)w->have, (unsigned long long)w->have);
 	while (w->have < end) {
 		/* Only ever entered at a multiple of STEP: see the cut below. */
@@ -97,7 +100,8 @@ int window_need(struct window *w, uint64_t end, struct hearth_err *err)
 			return err_set(err, -errno, "reading at offset %llu failed: %s",
 				       (unsigned long long)w->have, strerror(errno));
 		if (got == 0)
-			return err_set(err, -ENODATA, "the file ended at offset %llu while it was read",
+			return err_set(err, -ENODATA,
+				       "the file ended at offset %llu while it was read",
 				       (unsigned long long)w->have);
 		if (w->have + (uint64_t)got >= w->file_size) {
 			w->have = w->file_size;

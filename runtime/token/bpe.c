@@ -279,7 +279,8 @@ static int work_reserve(struct bpe_work *w, size_t n)
 	return 0;
 }
 
-static void consider(const struct bpe *b, struct bpe_work *w, size_t *n_heap, uint32_t l, uint32_t r)
+static void consider(const struct bpe *b, struct bpe_work *w, size_t *n_heap, uint32_t l,
+		     uint32_t r)
 {
 	const struct bpe_pair *p;
 
@@ -287,8 +288,13 @@ static void consider(const struct bpe *b, struct bpe_work *w, size_t *n_heap, ui
 		return;
 	p = find_pair(b->pair, b->pairs, w->node[l].sym, w->node[r].sym);
 	if (p->rank != BPE_NONE)
-		heap_push(w->heap, n_heap, (struct bpe_cand){ .rank = p->rank, .pos = l, .l = p->l, .r = p->r,
-							      .to = p->to, .end = r });
+		heap_push(w->heap, n_heap,
+			  (struct bpe_cand){ .rank = p->rank,
+					     .pos = l,
+					     .l = p->l,
+					     .r = p->r,
+					     .to = p->to,
+					     .end = r });
 }
 
 static void merge_all(const struct bpe *b, struct bpe_work *w, size_t n)
@@ -327,7 +333,8 @@ int bpe_word(const struct bpe *b, struct bpe_work *w, const char *s, size_t n, s
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n; i++)
-		w->node[i] = (struct bpe_node){ .sym = b->byte[(uint8_t)s[i]], .prev = i ? (uint32_t)i - 1 : BPE_NONE,
+		w->node[i] = (struct bpe_node){ .sym = b->byte[(uint8_t)s[i]],
+						.prev = i ? (uint32_t)i - 1 : BPE_NONE,
 						.next = i + 1 < n ? (uint32_t)i + 1 : BPE_NONE };
 	merge_all(b, w, n);
 	for (uint32_t i = 0; i != BPE_NONE && r == 0; i = w->node[i].next) {

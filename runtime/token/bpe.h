@@ -31,7 +31,7 @@ struct bpe {
 	uint32_t slots;
 	struct bpe_pair *pair;   /* open hash by (l, r); free: rank BPE_NONE */
 	uint32_t pairs, n_pairs;
-	uint32_t byte[256];      /* symbol of each single byte; no token where the vocabulary has none */
+	uint32_t byte[256]; /* symbol of each single byte; no token where the vocabulary has none */
 };
 
 /* Adds the next string; tokens first, all of them, then merges. */

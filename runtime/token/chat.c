@@ -17,14 +17,22 @@ static const struct chat_family qwen25 = {
 	.default_system = "You are Qwen, created by Alibaba Cloud. You are a helpful assistant.",
 };
 static const struct chat_family qwen3 = {
-	.name = "qwen3", .tools = true, .system_then_gap = true, .think = THINK_CHOICE, .history_think = true,
+	.name = "qwen3",
+	.tools = true,
+	.system_then_gap = true,
+	.think = THINK_CHOICE,
+	.history_think = true,
 	.last_always = true,
 };
 static const struct chat_family qwen3_instruct = {
 	.name = "qwen3-instruct", .tools = true, .system_then_gap = true, .history_think = true,
 };
 static const struct chat_family qwen3_thinking = {
-	.name = "qwen3-thinking", .tools = true, .system_then_gap = true, .think = THINK_ALWAYS, .history_think = true,
+	.name = "qwen3-thinking",
+	.tools = true,
+	.system_then_gap = true,
+	.think = THINK_ALWAYS,
+	.history_think = true,
 	.last_always = true,
 };
 static const struct chat_family chatml = {
@@ -45,11 +53,12 @@ static const struct {
 	{ 0xd2bfc2e6fc2e279eull, &qwen3 },          /* the same as rewritten by unsloth */
 	{ 0x895a14b8f2438a51ull, &qwen3_instruct }, /* unsloth, Qwen3 2507 Instruct */
 	{ 0xd80675e9cd9b2351ull, &qwen3_thinking }, /* unsloth, Qwen3 2507 Thinking */
-	{ 0x12803cbeffab91e1ull, &qwen3 },          /* the same in hearth's words: tools/home/chat.jinja */
-	{ 0xcbaeceef5046c24bull, &chatml },         /* ChatML without more, as unsloth writes it */
+	{ 0x12803cbeffab91e1ull, &qwen3 },  /* the same in hearth's words: tools/home/chat.jinja */
+	{ 0xcbaeceef5046c24bull, &chatml }, /* ChatML without more, as unsloth writes it */
 };
 
-static const struct chat_family *const families[] = { &qwen2, &qwen25, &qwen3, &qwen3_instruct, &qwen3_thinking, &chatml };
+static const struct chat_family *const families[] = { &qwen2,          &qwen25,         &qwen3,
+						      &qwen3_instruct, &qwen3_thinking, &chatml };
 
 static int open_family(const struct chat_family *f, struct chat **ret, struct hearth_err *err)
 {
@@ -71,7 +80,9 @@ int chat_open_template(const char *tmpl, size_t n, struct chat **ret, struct hea
 			return open_family(known[i].family, ret, err);
 	return err_set(err, -EOPNOTSUPP,
 		       "the model's chat template is not one that is known here (it is %016" PRIx64
-		       "); known are those of Qwen2, Qwen2.5 and Qwen3 and plain ChatML, and one of these can be asked for by name", id);
+		       "); known are those of Qwen2, Qwen2.5 and Qwen3 and plain ChatML, and one "
+		       "of these can be asked for by name",
+		       id);
 }
 
 int chat_open_named(const char *family, struct chat **ret, struct hearth_err *err)
@@ -79,7 +90,9 @@ int chat_open_named(const char *family, struct chat **ret, struct hearth_err *er
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
 		if (strcmp(families[i]->name, family) == 0)
 			return open_family(families[i], ret, err);
-	return err_set(err, -EINVAL, "there is no chat template \"%.40s\"; there are qwen2, qwen2.5, qwen3, qwen3-instruct, qwen3-thinking and chatml",
+	return err_set(err, -EINVAL,
+		       "there is no chat template \"%.40s\"; there are qwen2, qwen2.5, qwen3, "
+		       "qwen3-instruct, qwen3-thinking and chatml",
 		       family);
 }
 
@@ -90,7 +103,9 @@ int chat_open(const struct gguf *g, struct chat **ret, struct hearth_err *err)
 
 	r = gguf_str(g, "tokenizer.chat_template", &s, err);
 	if (r == -ENOENT)
-		return err_set(err, r, "the model has no chat template: it is not one to talk to, or its file was made without");
+		return err_set(err, r,
+			       "the model has no chat template: it is not one to talk to, or its "
+			       "file was made without");
 	return r < 0 ? r : chat_open_template(s.s, s.n, ret, err);
 }
 
@@ -178,13 +193,17 @@ static int parse_tools(const char *text, json_t **ret, struct hearth_err *err)
 	tools = json_loads(text, JSON_REJECT_DUPLICATES, &je);
 	if (!json_is_array(tools)) {
 		json_decref(tools);
-		return err_set(err, -EINVAL, "the tools are no JSON array%s%s", tools ? "" : ": ", tools ? "" : je.text);
+		return err_set(err, -EINVAL, "the tools are no JSON array%s%s", tools ? "" : ": ",
+			       tools ? "" : je.text);
 	}
 	json_array_foreach(tools, i, tool) {
 		f = json_object_get(tool, "function");
 		if (!json_is_string(json_object_get(f, "name"))) {
 			json_decref(tools);
-			return err_set(err, -EINVAL, "tool %zu is no {\"type\": \"function\", \"function\": {\"name\": ...}}", i + 1);
+			return err_set(err, -EINVAL,
+				       "tool %zu is no {\"type\": \"function\", \"function\": "
+				       "{\"name\": ...}}",
+				       i + 1);
 		}
 	}
 	if (json_array_size(tools) == 0) {
@@ -195,8 +214,8 @@ static int parse_tools(const char *text, json_t **ret, struct hearth_err *err)
 	return 0;
 }
 
-int chat_render(const struct chat *c, const struct chat_msg *msgs, size_t n_msgs, const struct chat_opts *opts,
-		struct chat_text *ret, struct hearth_err *err)
+int chat_render(const struct chat *c, const struct chat_msg *msgs, size_t n_msgs,
+		const struct chat_opts *opts, struct chat_text *ret, struct hearth_err *err)
 {
 	static const struct chat_opts defaults;
 	const struct chat_opts *o = opts ? opts : &defaults;
@@ -218,7 +237,9 @@ int chat_render(const struct chat *c, const struct chat_msg *msgs, size_t n_msgs
 		free(out.literal);
 		return r;
 	}
-	*ret = (struct chat_text){ .text = out.t.p, .n = out.t.n, .literal = out.literal, .n_literal = out.n_literal };
+	*ret = (struct chat_text){
+		.text = out.t.p, .n = out.t.n, .literal = out.literal, .n_literal = out.n_literal
+	};
 	return 0;
 }
 
@@ -229,8 +250,9 @@ void chat_text_free(struct chat_text *t)
 	*t = (struct chat_text){ 0 };
 }
 
-int chat_encode(const struct chat *c, const struct tok *t, const struct chat_msg *msgs, size_t n_msgs,
-		const struct chat_opts *opts, struct tok_ids *ids, struct hearth_err *err)
+int chat_encode(const struct chat *c, const struct tok *t, const struct chat_msg *msgs,
+		size_t n_msgs, const struct chat_opts *opts, struct tok_ids *ids,
+		struct hearth_err *err)
 {
 	struct chat_text text;
 	int r;
@@ -241,6 +263,8 @@ int chat_encode(const struct chat *c, const struct tok *t, const struct chat_msg
 	r = tok_encode(t, text.text, text.n, TOK_SPECIAL, text.literal, text.n_literal, ids);
 	chat_text_free(&text);
 	if (r == -EILSEQ)
-		return err_set(err, r, "the conversation has a byte that the model's vocabulary cannot write");
+		return err_set(err, r,
+			       "the conversation has a byte that the model's vocabulary cannot "
+			       "write");
 	return r < 0 ? err_set(err, r, "no memory for a prompt") : 0;
 }

@@ -47,7 +47,8 @@ static void begin_call(struct chat_parser *p)
 	p->first_close = SIZE_MAX;
 }
 
-int chat_parser_open(const struct chat *c, bool thinking, const struct chat_sink *sink, struct chat_parser **ret)
+int chat_parser_open(const struct chat *c, bool thinking, const struct chat_sink *sink,
+		     struct chat_parser **ret)
 {
 	struct chat_parser *p = calloc(1, sizeof(*p));
 
@@ -85,7 +86,8 @@ void chat_parser_reset(struct chat_parser *p)
 
 static void give(struct chat_parser *p, const char *s, size_t n)
 {
-	void (*to)(void *, const char *, size_t) = p->state == REASONING ? p->sink.reasoning : p->sink.content;
+	void (*to)(void *, const char *, size_t) =
+		p->state == REASONING ? p->sink.reasoning : p->sink.content;
 
 	if (n && to)
 		to(p->sink.ctx, s, n);
@@ -134,7 +136,8 @@ static json_t *take_arguments(const json_t *call)
 	if (!a)
 		return json_object();
 	if (json_is_string(a))
-		a = json_loadb(json_string_value(a), json_string_length(a), JSON_REJECT_DUPLICATES, NULL);
+		a = json_loadb(json_string_value(a), json_string_length(a), JSON_REJECT_DUPLICATES,
+			       NULL);
 	else
 		json_incref(a);
 	if (json_is_object(a))
@@ -300,7 +303,10 @@ static ssize_t step_call(struct chat_parser *p, const char *s, size_t n)
 	if (m == -2)
 		return 0;
 	if (m >= 0 && p->quoted) {
-		/* An argument may well say "</tool_call>". Should the string never end, it was the end after all. */
+		/*
+		 * An argument may well say "</tool_call>". Should the string
+		 * never end, it was the end after all.
+		 */
 		if (markers[m].mark == END_CALL && p->first_close == SIZE_MAX)
 			p->first_close = p->call.n;
 		m = -1;
@@ -310,7 +316,8 @@ static ssize_t step_call(struct chat_parser *p, const char *s, size_t n)
 		return 1;
 	}
 	if (markers[m].mark == DROPPED)
-		return (ssize_t)strlen(markers[m].s); /* the end of the turn: chat_parser_end() decides */
+		/* The end of the turn: chat_parser_end() decides. */
+		return (ssize_t)strlen(markers[m].s);
 	r = end_call(p);
 	if (r == 0 && markers[m].mark == TOOL_CALL)
 		text_mark(p, TOOL_CALL);

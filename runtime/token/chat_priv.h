@@ -33,7 +33,7 @@ struct chat_family {
 	bool system_then_gap;        /* blank lines before "# Tools" belong to the system message */
 	enum chat_think think;
 	bool history_think;          /* turns after the last question keep their reasoning ... */
-	bool last_always;            /* ... and the last message has the block even when it is empty */
+	bool last_always; /* ... and the last message has the block even when it is empty */
 };
 
 struct chat {
@@ -41,7 +41,8 @@ struct chat {
 };
 
 /* @tools: a JSON array, or NULL. */
-int chat_qwen_render(const struct chat_family *f, const struct chat_msg *msgs, size_t n, const json_t *tools,
-		     const struct chat_opts *o, struct chat_out *out, struct hearth_err *err);
+int chat_qwen_render(const struct chat_family *f, const struct chat_msg *msgs, size_t n,
+		     const json_t *tools, const struct chat_opts *o, struct chat_out *out,
+		     struct hearth_err *err);
 
 #endif

@@ -8,7 +8,8 @@ static const char tools_before[] =
 	"# Tools\n\nYou may call one or more functions to assist with the user query.\n\n"
 	"You are provided with function signatures within <tools></tools> XML tags:\n<tools>";
 static const char tools_after[] =
-	"\n</tools>\n\nFor each function call, return a json object with function name and arguments within "
+	"\n</tools>\n\nFor each function call, return a json object with function name and "
+	"arguments within "
 	"<tool_call></tool_call> XML tags:\n<tool_call>\n"
 	"{\"name\": <function-name>, \"arguments\": <args-json-object>}\n</tool_call><|im_end|>\n";
 
@@ -48,7 +49,8 @@ static const char *first_of(struct part p, const char *what)
 }
 
 /* Reasoning that stands inside the content, when it is not given apart. */
-static void split_content(const struct chat_msg *m, struct part *ret_content, struct part *ret_reasoning)
+static void split_content(const struct chat_msg *m, struct part *ret_content,
+			  struct part *ret_reasoning)
 {
 	struct part c = whole(m->content), r = { "", 0 };
 	const char *open, *close;
@@ -86,16 +88,18 @@ static size_t last_question(const struct chat_msg *msgs, size_t n)
 	for (size_t i = n; i--; ) {
 		const char *c = msgs[i].content ? msgs[i].content : "";
 
-		if (msgs[i].role == CHAT_USER && !(begins(c, "<tool_response>") && ends(c, "</tool_response>")))
+		if (msgs[i].role == CHAT_USER &&
+		    !(begins(c, "<tool_response>") && ends(c, "</tool_response>")))
 			return i;
 	}
 	return n - 1;
 }
 
-static void put_system(const struct chat_family *f, const struct chat_msg *first, const json_t *tools,
-		       struct chat_out *out)
+static void put_system(const struct chat_family *f, const struct chat_msg *first,
+		       const json_t *tools, struct chat_out *out)
 {
-	const char *own = first->role == CHAT_SYSTEM ? (first->content ? first->content : "") : NULL;
+	const char *own =
+		first->role == CHAT_SYSTEM ? (first->content ? first->content : "") : NULL;
 	json_t *tool;
 	size_t i;
 
@@ -120,7 +124,8 @@ static void put_system(const struct chat_family *f, const struct chat_msg *first
 	out_puts(out, tools_after);
 }
 
-static int put_calls(const struct chat_msg *m, bool after_text, struct chat_out *out, struct hearth_err *err)
+static int put_calls(const struct chat_msg *m, bool after_text, struct chat_out *out,
+		     struct hearth_err *err)
 {
 	for (size_t i = 0; i < m->n_calls; i++) {
 		const struct chat_call *c = &m->calls[i];
@@ -132,8 +137,10 @@ static int put_calls(const struct chat_msg *m, bool after_text, struct chat_out 
 		args = json_loads(c->arguments ? c->arguments : "{}", JSON_REJECT_DUPLICATES, &je);
 		if (!json_is_object(args)) {
 			json_decref(args);
-			return err_set(err, -EINVAL, "the arguments of the call to \"%.60s\" are no JSON object%s%s", c->name,
-				       args ? "" : ": ", args ? "" : je.text);
+			return err_set(err, -EINVAL,
+				       "the arguments of the call to \"%.60s\" are no JSON "
+				       "object%s%s",
+				       c->name, args ? "" : ": ", args ? "" : je.text);
 		}
 		if (i || after_text)
 			out_puts(out, "\n");
@@ -147,8 +154,8 @@ static int put_calls(const struct chat_msg *m, bool after_text, struct chat_out 
 	return 0;
 }
 
-static int put_assistant(const struct chat_family *f, const struct chat_msg *m, bool open_turn, bool last,
-			 struct chat_out *out, struct hearth_err *err)
+static int put_assistant(const struct chat_family *f, const struct chat_msg *m, bool open_turn,
+			 bool last, struct chat_out *out, struct hearth_err *err)
 {
 	struct part c = whole(m->content), r = { "", 0 };
 	bool block = false;
@@ -206,18 +213,21 @@ static int check(const struct chat_family *f, const struct chat_msg *m, struct h
 	if (m->reasoning && m->role != CHAT_ASSISTANT)
 		return err_set(err, -EINVAL, "only the assistant reasons");
 	if (!f->tools && (m->n_calls || m->role == CHAT_TOOL))
-		return err_set(err, -EINVAL, "the model's chat template (%s) has no tools", f->name);
+		return err_set(err, -EINVAL, "the model's chat template (%s) has no tools",
+			       f->name);
 	return 0;
 }
 
-int chat_qwen_render(const struct chat_family *f, const struct chat_msg *msgs, size_t n, const json_t *tools,
-		     const struct chat_opts *o, struct chat_out *out, struct hearth_err *err)
+int chat_qwen_render(const struct chat_family *f, const struct chat_msg *msgs, size_t n,
+		     const json_t *tools, const struct chat_opts *o, struct chat_out *out,
+		     struct hearth_err *err)
 {
 	size_t question;
 	int r = 0;
 
 	if (tools && !f->tools)
-		return err_set(err, -EINVAL, "the model's chat template (%s) has no tools", f->name);
+		return err_set(err, -EINVAL, "the model's chat template (%s) has no tools",
+			       f->name);
 	put_system(f, &msgs[0], tools, out);
 	question = last_question(msgs, n);
 	for (size_t i = 0; i < n && r == 0; i++) {
@@ -240,7 +250,8 @@ int chat_qwen_render(const struct chat_family *f, const struct chat_msg *msgs, s
 				   i + 1 == n || msgs[i + 1].role != CHAT_TOOL, out);
 			break;
 		default:
-			r = err_set(err, -EINVAL, "message %zu has a role that is not known (%d)", i + 1, (int)msgs[i].role);
+			r = err_set(err, -EINVAL, "message %zu has a role that is not known (%d)",
+				    i + 1, (int)msgs[i].role);
 		}
 	}
 	if (r < 0 || o->no_prompt)

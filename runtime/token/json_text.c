@@ -115,7 +115,8 @@ void json_text(struct text *t, const json_t *v)
 	switch (json_typeof(v)) {
 	case JSON_OBJECT:
 		text_put(t, "{", 1);
-		for (it = json_object_iter((json_t *)(uintptr_t)v), i = 0; it; it = json_object_iter_next((json_t *)(uintptr_t)v, it), i++) {
+		for (it = json_object_iter((json_t *)(uintptr_t)v), i = 0; it;
+		     it = json_object_iter_next((json_t *)(uintptr_t)v, it), i++) {
 			key = json_object_iter_key(it);
 			if (i)
 				text_put(t, ", ", 2);

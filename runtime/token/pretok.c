@@ -16,10 +16,14 @@
  * \s by Unicode's White_Space, as the tokenizers that trained these
  * vocabularies have it. PCRE2's own \s differs (U+180E).
  */
-#define SP "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
+#define SP                                                                                         \
+	"\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{"     \
+	"202f}\\x{205f}\\x{3000}"
 #define SPACES_AT_END "[" SP "]+(?![^" SP "])"
 
-#define GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^" SP "\\p{L}\\p{N}]+|" SPACES_AT_END "|[" SP "]+"
+#define GPT2                                                                                       \
+	"'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^" SP "\\p{L}\\p{N}]+|" SPACES_AT_END      \
+	"|[" SP "]+"
 
 /* llama3, qwen2 and qwen3.5 differ in how digits and marks are taken. */
 #define CL100K(letters, digits) \
@@ -41,24 +45,32 @@ static const struct way {
 	{
 		.names = " qwen2 deepseek-r1-qwen kormo f2llmv2 stablelm2 hunyuan ",
 		.step = { CL100K("\\p{L}", "\\p{N}") },
-	}, {
+	},
+	{
 		.names = " qwen35 ",
 		.step = { CL100K("\\p{L}\\p{M}", "\\p{N}") },
-	}, {
-		.names = " llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano ",
+	},
+	{
+		.names = " llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2 "
+			 "jina-v5-nano ",
 		.flags = WHOLE_WORDS | WANTS_BOS,
 		.step = { CL100K("\\p{L}", "\\p{N}{1,3}") },
-	}, {
+	},
+	{
 		.names = " dbrx smaug-bpe glm4 chatglm-bpe ",
 		.step = { CL100K("\\p{L}", "\\p{N}{1,3}") },
-	}, {
-		.names = " gpt-2 phi-2 gigachat a.x-4.0 mellum modern-bert jina-es jina-de jina-v2-es jina-v2-de mpt olmo jais "
+	},
+	{
+		.names = " gpt-2 phi-2 gigachat a.x-4.0 mellum modern-bert jina-es jina-de "
+			 "jina-v2-es jina-v2-de mpt olmo jais "
 			 "trillion granite-docling ",
 		.step = { GPT2 },
-	}, {
+	},
+	{
 		.names = " falcon ",
 		.step = { "[\\p{P}$+<=>^~|`]+", GPT2, "[0-9][0-9][0-9]" },
-	}, {
+	},
+	{
 		.names = " starcoder refact command-r smollm codeshell exaone minerva-7b mellum2 ",
 		.step = { "\\p{N}", GPT2 },
 	},
@@ -91,7 +103,10 @@ int pretok_open(const char *name, struct pretok **ret, struct hearth_err *err)
 	int code;
 
 	if (!way)
-		return err_set(err, -EOPNOTSUPP, "the tokenizer cuts text into words by \"%.40s\", which is not known here", name);
+		return err_set(err, -EOPNOTSUPP,
+			       "the tokenizer cuts text into words by \"%.40s\", which is not "
+			       "known here",
+			       name);
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return err_set(err, -ENOMEM, "no memory for a tokenizer");
@@ -103,7 +118,8 @@ int pretok_open(const char *name, struct pretok **ret, struct hearth_err *err)
 				    PCRE2_UTF | PCRE2_UCP, &code, &at, NULL);
 		if (!*re) {
 			pretok_free(p);
-			return err_set(err, -EOPNOTSUPP, "PCRE2 was built without Unicode (error %d)", code);
+			return err_set(err, -EOPNOTSUPP,
+				       "PCRE2 was built without Unicode (error %d)", code);
 		}
 		pcre2_jit_compile(*re, PCRE2_JIT_COMPLETE); /* without it: slower, the same words */
 	}
@@ -139,7 +155,8 @@ struct split {
 	void *ctx;
 };
 
-static int find(struct split *sp, int step, const char *s, size_t n, size_t from, size_t *ret_from, size_t *ret_to)
+static int find(struct split *sp, int step, const char *s, size_t n, size_t from, size_t *ret_from,
+		size_t *ret_to)
 {
 	const pcre2_code *re = sp->p->re[step];
 	size_t *ov;
@@ -147,7 +164,8 @@ static int find(struct split *sp, int step, const char *s, size_t n, size_t from
 
 	r = pcre2_match(re, (PCRE2_SPTR)s, n, from, PCRE2_NO_UTF_CHECK, sp->data, sp->context);
 	if (r == PCRE2_ERROR_JIT_STACKLIMIT)
-		r = pcre2_match(re, (PCRE2_SPTR)s, n, from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, sp->data, sp->context);
+		r = pcre2_match(re, (PCRE2_SPTR)s, n, from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT,
+				sp->data, sp->context);
 	if (r == PCRE2_ERROR_NOMATCH) {
 		*ret_from = *ret_to = n;
 		return 0;
@@ -205,7 +223,7 @@ int pretok_split(const struct pretok *p, const char *text, size_t n,
 
 	sp.data = pcre2_match_data_create(2, NULL);
 	sp.context = pcre2_match_context_create(NULL);
-	/* A word of megabytes (a run of spaces) needs more than the 32 KiB on the machine's stack. */
+	/* A word of megabytes (a run of spaces) needs more than the 32 KiB of the machine's stack. */
 	sp.stack = pcre2_jit_stack_create(32 << 10, 16 << 20, NULL);
 	if (sp.data && sp.context) {
 		pcre2_set_match_limit(sp.context, UINT32_MAX);

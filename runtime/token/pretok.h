@@ -18,7 +18,7 @@ struct pretok;
 int pretok_open(const char *name, struct pretok **ret, struct hearth_err *err);
 void pretok_free(struct pretok *p);
 
-bool pretok_whole_words(const struct pretok *p); /* a word that is a token is taken without merging */
+bool pretok_whole_words(const struct pretok *p); /* a word that is a token is not merged */
 bool pretok_wants_bos(const struct pretok *p);   /* where the file does not say */
 
 /*

@@ -23,7 +23,8 @@ static bool blank(char c)
 
 static bool word(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_';
 }
 
 /* A string in quotes, hashed as what it stands for. Returns its bytes, 0 when it has no end. */
@@ -116,8 +117,8 @@ static size_t tag_length(const char *s, size_t n)
  * Text between tags, stripped as transformers strips it: trim_blocks takes the
  * newline after a block, lstrip_blocks the blanks before one.
  */
-static void add_text(struct hash *h, const char *s, size_t n, bool strip_left, bool after_block, bool strip_right,
-		     bool before_block)
+static void add_text(struct hash *h, const char *s, size_t n, bool strip_left, bool after_block,
+		     bool strip_right, bool before_block)
 {
 	size_t k;
 
@@ -164,7 +165,8 @@ uint64_t template_id(const char *s, size_t n)
 		add_text(&h, s + text, i - text, strip_left, after_block, left, tag[1] != '{');
 		if (tag[1] != '#') {
 			add(&h, 'g', tag + 1, 1);
-			if (!add_inside(&h, tag + 2 + left, len - 4 - left - (right && len - 4 > left)))
+			if (!add_inside(&h, tag + 2 + left,
+					len - 4 - left - (right && len - 4 > left)))
 				return 0;
 		}
 		strip_left = right;

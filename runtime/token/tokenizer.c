@@ -72,7 +72,8 @@ static bool decode(const int16_t byte_of[512], const char *s, size_t n, char *ou
 	return true;
 }
 
-static int take_type(const struct gguf_array *types, uint64_t i, uint8_t *ret, struct hearth_err *err)
+static int take_type(const struct gguf_array *types, uint64_t i, uint8_t *ret,
+		     struct hearth_err *err)
 {
 	int64_t v;
 
@@ -91,8 +92,9 @@ static int take_type(const struct gguf_array *types, uint64_t i, uint8_t *ret, s
  * could not have been spelled in the alphabet is never what merges lead to,
  * though its bytes may be the same as another's.
  */
-static int take_token(struct tok *t, const int16_t byte_of[512], const struct gguf_str *s, const struct gguf_array *types,
-		      uint64_t i, uint8_t *ret_hide, struct hearth_err *err)
+static int take_token(struct tok *t, const int16_t byte_of[512], const struct gguf_str *s,
+		      const struct gguf_array *types, uint64_t i, uint8_t *ret_hide,
+		      struct hearth_err *err)
 {
 	char buf[BPE_MAX];
 	bool spelled;
@@ -104,11 +106,13 @@ static int take_token(struct tok *t, const int16_t byte_of[512], const struct gg
 	if (r < 0)
 		return r;
 	if (s->n > BPE_MAX)
-		return err_set(err, -EINVAL, "token %" PRIu64 " has %zu bytes (%d are allowed)", i, s->n, BPE_MAX);
+		return err_set(err, -EINVAL, "token %" PRIu64 " has %zu bytes (%d are allowed)", i,
+			       s->n, BPE_MAX);
 	spelled = decode(byte_of, s->s, s->n, buf, &n);
 	if (t->type[i] != NORMAL && spelled)
 		spelled = n == s->n && memcmp(buf, s->s, n) == 0;
-	*ret_hide = !spelled || t->type[i] == CONTROL || t->type[i] == UNUSED || t->type[i] == UNKNOWN;
+	*ret_hide =
+		!spelled || t->type[i] == CONTROL || t->type[i] == UNUSED || t->type[i] == UNKNOWN;
 	if (t->type[i] == NORMAL && spelled)
 		r = bpe_add(&t->bpe, buf, n, &sym);
 	else
@@ -127,13 +131,16 @@ static int take_tokens(struct tok *t, const struct gguf *g, struct hearth_err *e
 	if (r < 0)
 		return r;
 	if (toks.type != GGUF_STR || toks.n == 0 || toks.n > 1u << 24)
-		return err_set(err, -EINVAL, "tokenizer.ggml.tokens is no list of tokens (%" PRIu64 " of type %s)", toks.n,
-			       gguf_value_type_name(toks.type));
+		return err_set(err, -EINVAL,
+			       "tokenizer.ggml.tokens is no list of tokens (%" PRIu64
+			       " of type %s)",
+			       toks.n, gguf_value_type_name(toks.type));
 	r = gguf_arr(g, "tokenizer.ggml.token_type", &types, err);
 	if (r < 0 && r != -ENOENT)
 		return r;
 	if (types.n && types.n != toks.n)
-		return err_set(err, -EINVAL, "%" PRIu64 " tokens have %" PRIu64 " types", toks.n, types.n);
+		return err_set(err, -EINVAL, "%" PRIu64 " tokens have %" PRIu64 " types", toks.n,
+			       types.n);
 	stand_ins(byte_of);
 	t->type = calloc(toks.n, 1);
 	t->eog = calloc(toks.n, 1);
@@ -170,9 +177,13 @@ static int take_merges(struct tok *t, const struct gguf *g, struct hearth_err *e
 		const char *space = s->n > 1 ? memchr(s->s + 1, ' ', s->n - 1) : NULL;
 		size_t nl, nr;
 
-		if (!space || s->n > sizeof(l) || !decode(byte_of, s->s, (size_t)(space - s->s), l, &nl) ||
+		if (!space || s->n > sizeof(l) ||
+		    !decode(byte_of, s->s, (size_t)(space - s->s), l, &nl) ||
 		    !decode(byte_of, space + 1, s->n - (size_t)(space + 1 - s->s), r, &nr) || !nr)
-			return err_set(err, -EINVAL, "merge %" PRIu64 " of the vocabulary is not two strings of its alphabet", i);
+			return err_set(err, -EINVAL,
+				       "merge %" PRIu64
+				       " of the vocabulary is not two strings of its alphabet",
+				       i);
 		e = bpe_merge(&t->bpe, l, nl, r, nr, (uint32_t)i);
 		if (e < 0)
 			return err_set(err, e, "no memory for %" PRIu64 " merges", m.n);
@@ -217,8 +228,11 @@ static int take_specials(struct tok *t, struct hearth_err *err)
 
 		if ((t->type[i] != CONTROL && t->type[i] != USER) || len == 0)
 			continue;
-		t->special[k++] = (struct special){ .id = (int32_t)i, .n = (uint32_t)len, .s = s,
-						    .control = t->type[i] == CONTROL, .blank = is_blank(s, len) };
+		t->special[k++] = (struct special){ .id = (int32_t)i,
+						    .n = (uint32_t)len,
+						    .s = s,
+						    .control = t->type[i] == CONTROL,
+						    .blank = is_blank(s, len) };
 	}
 	/* bpe.text does not move any more: this comes after the merges. */
 	qsort(t->special, k, sizeof(*t->special), by_first_then_length);
@@ -236,11 +250,12 @@ static int take_specials(struct tok *t, struct hearth_err *err)
  * are control tokens whose name says that nothing follows.
  */
 static const char *const ends[] = {
-	"<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|end|>", "<end_of_turn>",
-	"<|return|>", "<|call|>", "</s>", "<EOT>", "<|EOT|>",
+	"<|im_end|>",    "<|endoftext|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|end|>",
+	"<end_of_turn>", "<|return|>",    "<|call|>",   "</s>",       "<EOT>",           "<|EOT|>",
 };
 
-static int take_id(const struct tok *t, const struct gguf *g, const char *key, int32_t *ret, struct hearth_err *err)
+static int take_id(const struct tok *t, const struct gguf *g, const char *key, int32_t *ret,
+		   struct hearth_err *err)
 {
 	uint32_t v;
 	int r;
@@ -250,7 +265,9 @@ static int take_id(const struct tok *t, const struct gguf *g, const char *key, i
 		return 0;
 	/* Old files say "none" with 2^32 - 1. */
 	if (r == 0 && v != UINT32_MAX && v >= t->bpe.n_tokens)
-		return err_set(err, -EINVAL, "%s is %" PRIu32 ", but there are only %" PRIu32 " tokens", key, v, t->bpe.n_tokens);
+		return err_set(err, -EINVAL,
+			       "%s is %" PRIu32 ", but there are only %" PRIu32 " tokens", key, v,
+			       t->bpe.n_tokens);
 	if (r == 0 && v != UINT32_MAX)
 		*ret = (int32_t)v;
 	return r;
@@ -258,7 +275,8 @@ static int take_id(const struct tok *t, const struct gguf *g, const char *key, i
 
 static int take_ends(struct tok *t, const struct gguf *g, struct hearth_err *err)
 {
-	static const char *const also[] = { "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id" };
+	static const char *const also[] = { "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_"
+									   "token_id" };
 	int32_t id;
 	int r;
 
@@ -302,11 +320,15 @@ static int take_model(struct tok *t, const struct gguf *g, struct hearth_err *er
 	if (r < 0)
 		return r;
 	if (s.n != 4 || memcmp(s.s, "gpt2", 4))
-		return err_set(err, -EOPNOTSUPP, "a tokenizer of kind \"%.*s\" is not known here, only byte-level BPE (gpt2)",
+		return err_set(err, -EOPNOTSUPP,
+			       "a tokenizer of kind \"%.*s\" is not known here, only byte-level "
+			       "BPE (gpt2)",
 			       s.n < 40 ? (int)s.n : 40, s.s);
 	r = gguf_str(g, "tokenizer.ggml.pre", &s, err);
 	if (r == -ENOENT)
-		return err_set(err, r, "the file does not say how its tokenizer cuts words (tokenizer.ggml.pre); it was made by an old converter");
+		return err_set(err, r,
+			       "the file does not say how its tokenizer cuts words "
+			       "(tokenizer.ggml.pre); it was made by an old converter");
 	if (r < 0)
 		return r;
 	if (s.n == 0 || s.n >= sizeof(t->pre) || memchr(s.s, 0, s.n))
@@ -359,8 +381,9 @@ uint64_t tok_host_bytes(const struct tok *t)
 {
 	const struct bpe *b = &t->bpe;
 
-	return sizeof(*t) + b->text_cap + (uint64_t)b->cap_syms * sizeof(*b->at) + 3ull * b->n_tokens +
-	       (uint64_t)b->slots * sizeof(*b->slot) + (uint64_t)b->pairs * sizeof(*b->pair) +
+	return sizeof(*t) + b->text_cap + (uint64_t)b->cap_syms * sizeof(*b->at) +
+	       3ull * b->n_tokens + (uint64_t)b->slots * sizeof(*b->slot) +
+	       (uint64_t)b->pairs * sizeof(*b->pair) +
 	       (uint64_t)t->first[256] * sizeof(*t->special);
 }
 
@@ -419,14 +442,16 @@ static int encode_word(void *ctx, const char *w, size_t n)
 }
 
 /* The longest special token that begins at @s and may be one there. */
-static const struct special *special_at(const struct tok *t, const char *s, size_t n, size_t at, unsigned int flags,
-					const struct tok_span *lit, const struct tok_span *lit_end)
+static const struct special *special_at(const struct tok *t, const char *s, size_t n, size_t at,
+					unsigned int flags, const struct tok_span *lit,
+					const struct tok_span *lit_end)
 {
 	const struct special *p = t->special + t->first[(uint8_t)s[at]];
 	const struct special *end = t->special + t->first[(uint8_t)s[at] + 1];
 
 	for (; p < end; p++) {
-		if (p->n > n - at || memcmp(p->s, s + at, p->n) || (p->control && !(flags & TOK_SPECIAL)))
+		if (p->n > n - at || memcmp(p->s, s + at, p->n) ||
+		    (p->control && !(flags & TOK_SPECIAL)))
 			continue;
 		/* @lit is the first span that ends after @at. */
 		if (lit < lit_end && lit->from < at + p->n && !p->blank)

@@ -98,7 +98,8 @@ static struct result run_load(const char *path)
 	o.backend = HEARTH_BACKEND_EMBEDDED;
 	o.pools = &spec;
 	o.n_pools = 1;
-	if (hearth_open(&o, &h, &err) < 0 || hearth_tenant_open(h, "llm", HEARTH_CLASS_LLM, 20, &t, &err) < 0)
+	if (hearth_open(&o, &h, &err) < 0 ||
+	    hearth_tenant_open(h, "llm", HEARTH_CLASS_LLM, 20, &t, &err) < 0)
 		fail(err.text);
 	at = now();
 	if (load_weights(g, t, hearth_pool(h, HEARTH_KIND_WEIGHTS), NULL, &l, &err) < 0)
@@ -143,14 +144,15 @@ int main(int argc, char **argv)
 		forget(argv[1]);
 		r = run_load(argv[1]);
 		load[i] = r.open + r.load;
-		printf("round %d: dd %.3f s, load %.3f s (header %.3f), found again %.4f s, page cache %.2f %%\n",
+		printf("round %d: dd %.3f s, load %.3f s (header %.3f), found again %.4f s, page "
+		       "cache %.2f %%\n",
 		       i + 1, dd[i], load[i], r.open, r.again, 100 * r.cached);
 	}
 	qsort(dd, (size_t)rounds, sizeof(*dd), by_value);
 	qsort(load, (size_t)rounds, sizeof(*load), by_value);
 	printf("%s: %.1f MiB, %s\n", argv[1], (double)r.bytes / 1048576, r.how);
-	printf("median: dd %.3f s (%.2f GB/s), load %.3f s (%.2f GB/s), ratio %.3f\n", dd[rounds / 2],
-	       (double)r.bytes / 1e9 / dd[rounds / 2], load[rounds / 2], (double)r.bytes / 1e9 / load[rounds / 2],
-	       load[rounds / 2] / dd[rounds / 2]);
+	printf("median: dd %.3f s (%.2f GB/s), load %.3f s (%.2f GB/s), ratio %.3f\n",
+	       dd[rounds / 2], (double)r.bytes / 1e9 / dd[rounds / 2], load[rounds / 2],
+	       (double)r.bytes / 1e9 / load[rounds / 2], load[rounds / 2] / dd[rounds / 2]);
 	return 0;
 }

@@ -85,9 +85,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		MUST(chat_open_named("qwen3", &c, NULL) == 0);
 	a = hear(c, data[0] & 1, (const char *)data + 1, size - 1, 0);
 	b = hear(c, data[0] & 1, (const char *)data + 1, size - 1, 1 + (data[0] >> 1) % 13);
-	MUST(same(&a.content, &b.content) && same(&a.reasoning, &b.reasoning) && same(&a.calls, &b.calls));
+	MUST(same(&a.content, &b.content) && same(&a.reasoning, &b.reasoning) &&
+	     same(&a.calls, &b.calls));
 	/* Where nothing was taken out of the text, nothing can grow together to a marker either. */
-	if (a.content.n && !memmem(data, size, "<|", 2) && !memmem(data, size, "</", 2) && !memmem(data, size, "<think>", 7))
+	if (a.content.n && !memmem(data, size, "<|", 2) && !memmem(data, size, "</", 2) &&
+	    !memmem(data, size, "<think>", 7))
 		MUST(!memmem(a.content.p, a.content.n, "<tool_call>", 11));
 	done(&a);
 	done(&b);
@@ -98,8 +100,10 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	static const char *const seed[] = {
 		"\1<think>\nHm.\n</think>\n\nThe light is on.",
-		"\2<tool_call>\n{\"name\": \"HassTurnOn\", \"arguments\": {\"name\": \"lamp\"}}\n</tool_call><|im_end|>",
-		"\3Hm.</think>Sure.\n<tool_call>{\"name\": \"f\", \"arguments\": \"{}\"}\n<tool_call>{\"name\": \"g</tool_call>\"}",
+		"\2<tool_call>\n{\"name\": \"HassTurnOn\", \"arguments\": {\"name\": "
+		"\"lamp\"}}\n</tool_call><|im_end|>",
+		"\3Hm.</think>Sure.\n<tool_call>{\"name\": \"f\", \"arguments\": "
+		"\"{}\"}\n<tool_call>{\"name\": \"g</tool_call>\"}",
 		"\4a < b <|im_start|> </tool_call> <think> x",
 	};
 

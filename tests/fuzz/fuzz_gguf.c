@@ -145,7 +145,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	synth_str(&b, "a b");
 	synth_kv_bool(&b, "tokenizer.ggml.add_bos_token", true);
 	synth_kv_u32(&b, "tokenizer.ggml.bos_token_id", 3);
-	synth_kv_str(&b, "tokenizer.chat_template", "{%- for m in messages %}{{- '<|im_start|>' + m['role'] }}{%- endfor %}");
+	synth_kv_str(&b, "tokenizer.chat_template",
+		     "{%- for m in messages %}{{- '<|im_start|>' + m['role'] }}{%- endfor %}");
 	fuzz_seed(*argc, *argv, "words", b.p, b.n);
 
 	b.n = 0;

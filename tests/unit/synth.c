@@ -173,22 +173,51 @@ static void put_char(struct synth_buf *b, uint32_t c)
 
 /* Ranges of code points that are all assigned. */
 static const uint32_t script[][2] = {
-	{ 'a', 'z' }, { 'a', 'z' }, { 'a', 'z' }, { 'A', 'Z' }, { 0xc0, 0xff }, { 0x100, 0x17f }, { 0x391, 0x3a1 },
-	{ 0x3b1, 0x3c9 }, { 0x410, 0x44f }, { 0x5d0, 0x5ea }, { 0x621, 0x64a }, { 0x905, 0x939 }, { 0xe01, 0xe3a },
-	{ 0x3041, 0x3096 }, { 0x30a1, 0x30fa }, { 0x4e00, 0x9fa5 }, { 0xac00, 0xd7a3 }, { 0x10400, 0x1044f },
+	{ 'a', 'z' },       { 'a', 'z' },         { 'a', 'z' },       { 'A', 'Z' },
+	{ 0xc0, 0xff },     { 0x100, 0x17f },     { 0x391, 0x3a1 },   { 0x3b1, 0x3c9 },
+	{ 0x410, 0x44f },   { 0x5d0, 0x5ea },     { 0x621, 0x64a },   { 0x905, 0x939 },
+	{ 0xe01, 0xe3a },   { 0x3041, 0x3096 },   { 0x30a1, 0x30fa }, { 0x4e00, 0x9fa5 },
+	{ 0xac00, 0xd7a3 }, { 0x10400, 0x1044f },
 };
 /* Signs, marks, numbers and blanks. */
 static const uint32_t sign[][2] = {
-	{ 0x21, 0x2f }, { 0x3a, 0x40 }, { 0x5b, 0x60 }, { 0x7b, 0x7e }, { 0xa1, 0xbf }, { 0x300, 0x36f }, { 0x93e, 0x94d },
-	{ 0x2010, 0x2027 }, { 0x2030, 0x205e }, { 0x20a0, 0x20b5 }, { 0x2190, 0x21ff }, { 0x2200, 0x22ff },
-	{ 0x2460, 0x249b }, { 0x3001, 0x3011 }, { 0x1f600, 0x1f64f }, { 0x1f300, 0x1f320 }, { 0xb2, 0xb3 },
-	{ 0x660, 0x669 }, { 0x2160, 0x2188 },
+	{ 0x21, 0x2f },     { 0x3a, 0x40 },     { 0x5b, 0x60 },       { 0x7b, 0x7e },
+	{ 0xa1, 0xbf },     { 0x300, 0x36f },   { 0x93e, 0x94d },     { 0x2010, 0x2027 },
+	{ 0x2030, 0x205e }, { 0x20a0, 0x20b5 }, { 0x2190, 0x21ff },   { 0x2200, 0x22ff },
+	{ 0x2460, 0x249b }, { 0x3001, 0x3011 }, { 0x1f600, 0x1f64f }, { 0x1f300, 0x1f320 },
+	{ 0xb2, 0xb3 },     { 0x660, 0x669 },   { 0x2160, 0x2188 },
 };
-static const uint32_t blank[] = { ' ', ' ', ' ', '\n', '\n', '\t', '\r', 0xa0, 0x2003, 0x3000, 0x85, 0x2028, 0x180e };
+static const uint32_t blank[] = { ' ',  ' ',    ' ',    '\n', '\n',   '\t',  '\r',
+				  0xa0, 0x2003, 0x3000, 0x85, 0x2028, 0x180e };
 static const char *const snippet[] = {
-	"'s", "'RE", "'ll", "'D", "'ve", " I'm", "don't", "\r\n", "\n\n\n", "    ", "3.5", "8:30", "https://a.b/c?d=e",
-	"```c\nint x;\n```", "{\"name\": \"lamp\", \"on\": true}", "<|im_end|>", "<tool_call>", "</think>", "\xf0\x9f\x98\xb6"
-	"\xe2\x80\x8d\xf0\x9f\x8c\xab\xef\xb8\x8f", "22,1 \xc2\xb0""C", "$3.50", "a.m.", "", "......", "==", "-->",
+	"'s",
+	"'RE",
+	"'ll",
+	"'D",
+	"'ve",
+	" I'm",
+	"don't",
+	"\r\n",
+	"\n\n\n",
+	"    ",
+	"3.5",
+	"8:30",
+	"https://a.b/c?d=e",
+	"```c\nint x;\n```",
+	"{\"name\": \"lamp\", \"on\": true}",
+	"<|im_end|>",
+	"<tool_call>",
+	"</think>",
+	"\xf0\x9f\x98\xb6"
+	"\xe2\x80\x8d\xf0\x9f\x8c\xab\xef\xb8\x8f",
+	"22,1 \xc2\xb0"
+	"C",
+	"$3.50",
+	"a.m.",
+	"",
+	"......",
+	"==",
+	"-->",
 };
 
 #define ONE_OF(a) ((a)[synth_rand(&st) % (sizeof(a) / sizeof((a)[0]))])
@@ -202,8 +231,9 @@ static void put_run(struct synth_buf *b, const uint32_t range[2], uint64_t n, ui
 void synth_text(struct synth_buf *b, uint64_t seed, size_t n)
 {
 	static const char *const word[] = {
-		"the", "light", "kitchen", "turn", "on", "and", "of", "temperature", "Please", "what", "is", "room",
-		"HELLO", "world", "percent", "brightness", "to", "set", "bedroom", "it", "was", "schedule", "degrees",
+		"the",    "light", "kitchen", "turn", "on",    "and",      "of",      "temperature",
+		"Please", "what",  "is",      "room", "HELLO", "world",    "percent", "brightness",
+		"to",     "set",   "bedroom", "it",   "was",   "schedule", "degrees",
 	};
 	size_t end = b->n + n;
 	uint64_t st = seed;
@@ -249,7 +279,8 @@ static const char corpus[] =
 #define MERGES 256
 
 static const char *const control[] = {
-	"<|endoftext|>", "<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>", "<think>", "</think>",
+	"<|endoftext|>", "<|im_start|>", "<|im_end|>", "<tool_call>",
+	"</tool_call>",  "<think>",      "</think>",
 };
 #define CONTROLS (sizeof(control) / sizeof(control[0]))
 
@@ -395,9 +426,19 @@ uint64_t synth_vocab(struct synth_buf *b)
 void synth_defaults(struct synth_opts *ret)
 {
 	*ret = (struct synth_opts){
-		.arch = "qwen3", .layers = 2, .d_model = 128, .d_ff = 256, .heads = 4, .kv_heads = 2,
-		.head_dim = 32, .ctx = 512, .type = QUANT_Q8_0, .embd_type = QUANT_Q8_0, .tied = true,
-		.seed = 1, .parts = 1,
+		.arch = "qwen3",
+		.layers = 2,
+		.d_model = 128,
+		.d_ff = 256,
+		.heads = 4,
+		.kv_heads = 2,
+		.head_dim = 32,
+		.ctx = 512,
+		.type = QUANT_Q8_0,
+		.embd_type = QUANT_Q8_0,
+		.tied = true,
+		.seed = 1,
+		.parts = 1,
 	};
 }
 
@@ -429,7 +470,8 @@ static void plan_add(struct plan **list, size_t *n, const char *name, uint64_t i
 
 static size_t plan_model(const struct synth_opts *o, struct plan **ret)
 {
-	uint64_t d = o->d_model, q = (uint64_t)o->heads * o->head_dim, kv = (uint64_t)o->kv_heads * o->head_dim;
+	uint64_t d = o->d_model, q = (uint64_t)o->heads * o->head_dim,
+		 kv = (uint64_t)o->kv_heads * o->head_dim;
 	float sd = 1 / sqrtf((float)d), sf = 1 / sqrtf((float)o->d_ff), sq = 1 / sqrtf((float)q);
 	bool qwen3 = strcmp(o->arch, "qwen3") == 0;
 	char s[80];
@@ -446,8 +488,10 @@ static size_t plan_model(const struct synth_opts *o, struct plan **ret)
 		plan_add(ret, &n, BLK("attn_k.weight"), d, kv, o->type, 0, sd);
 		plan_add(ret, &n, BLK("attn_v.weight"), d, kv, o->type, 0, sd);
 		if (qwen3) {
-			plan_add(ret, &n, BLK("attn_q_norm.weight"), o->head_dim, 0, QUANT_F32, 1, 0.1f);
-			plan_add(ret, &n, BLK("attn_k_norm.weight"), o->head_dim, 0, QUANT_F32, 1, 0.1f);
+			plan_add(ret, &n, BLK("attn_q_norm.weight"), o->head_dim, 0, QUANT_F32, 1,
+				 0.1f);
+			plan_add(ret, &n, BLK("attn_k_norm.weight"), o->head_dim, 0, QUANT_F32, 1,
+				 0.1f);
 		} else {
 			plan_add(ret, &n, BLK("attn_q.bias"), q, 0, QUANT_F32, 0, 0.1f);
 			plan_add(ret, &n, BLK("attn_k.bias"), kv, 0, QUANT_F32, 0, 0.1f);
@@ -509,8 +553,8 @@ static int put_data(struct synth_buf *b, const struct plan *p, uint64_t seed)
 	return r;
 }
 
-static int save_part(const char *path, const struct synth_opts *o, const struct plan *all, size_t n_all,
-		     uint32_t part)
+static int save_part(const char *path, const struct synth_opts *o, const struct plan *all,
+		     size_t n_all, uint32_t part)
 {
 	size_t from = n_all * part / o->parts, to = n_all * (part + 1) / o->parts;
 	struct synth_buf head = { 0 }, kv = { 0 };

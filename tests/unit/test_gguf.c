@@ -135,7 +135,8 @@ static void other_files_are_told_apart(void **state)
 
 static void absurd_counts_are_refused(void **state)
 {
-	static const uint64_t many[] = { 1000, 1ull << 32, 1ull << 63, UINT64_MAX, UINT64_MAX / 24 + 2 };
+	static const uint64_t many[] = { 1000, 1ull << 32, 1ull << 63, UINT64_MAX,
+					 UINT64_MAX / 24 + 2 };
 	struct synth_buf b = { 0 };
 
 	for (size_t i = 0; i < sizeof(many) / sizeof(many[0]); i++) {
@@ -255,10 +256,13 @@ static void bad_tensors_are_refused(void **state)
 	refuse_tensor("t", 0, one, QUANT_F32, 0, "tensor \"t\" (entry at offset 24): 0 dimensions");
 	refuse_tensor("t", 5, one, QUANT_F32, 0, "5 dimensions");
 	refuse_tensor("t", 1, (uint64_t[]){ 0 }, QUANT_F32, 0, "dimension 0 is 0");
-	refuse_tensor("t", 1, (uint64_t[]){ UINT64_MAX }, QUANT_F32, 0, "dimension 0 is 18446744073709551615");
-	refuse_tensor("t", 4, (uint64_t[]){ 1u << 31, 1u << 31, 1u << 31, 2 }, QUANT_F32, 0, "dimension 2");
+	refuse_tensor("t", 1, (uint64_t[]){ UINT64_MAX }, QUANT_F32, 0,
+		      "dimension 0 is 18446744073709551615");
+	refuse_tensor("t", 4, (uint64_t[]){ 1u << 31, 1u << 31, 1u << 31, 2 }, QUANT_F32, 0,
+		      "dimension 2");
 	refuse_tensor("t", 2, (uint64_t[]){ 1ull << 62, 1 }, QUANT_F32, 0, "overflows");
-	refuse_tensor("t", 1, (uint64_t[]){ 33 }, QUANT_Q8_0, 0, "rows of 33 are not a multiple of Q8_0's block of 32");
+	refuse_tensor("t", 1, (uint64_t[]){ 33 }, QUANT_Q8_0, 0,
+		      "rows of 33 are not a multiple of Q8_0's block of 32");
 	refuse_tensor("t", 1, one, 4, 0, "type 4 is not known");
 	refuse_tensor("t", 1, one, 99, 0, "type 99 is not known");
 	refuse_tensor("t", 1, one, QUANT_F32, 8, "data offset 8 is not a multiple of 32");

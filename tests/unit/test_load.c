@@ -44,7 +44,9 @@ static const char *in_dir(const char *name)
 
 static void box_open(struct box *b, uint64_t size)
 {
-	struct hearth_pool_spec spec = { .kind = HEARTH_KIND_WEIGHTS, .name = "l-weights", .size = size };
+	struct hearth_pool_spec spec = { .kind = HEARTH_KIND_WEIGHTS,
+					 .name = "l-weights",
+					 .size = size };
 	struct hearth_options o;
 	struct hearth_err err = { 0 };
 
@@ -378,11 +380,17 @@ static void a_failed_load_leaves_nothing(void **state)
 	load_drop(l);
 
 	/* Options that make no sense. */
-	assert_int_equal(load_weights(g, b.t, b.pool, &(struct load_opts){ .block = 4096 }, &l, &err), -EINVAL);
-	assert_int_equal(load_weights(g, b.t, b.pool, &(struct load_opts){ .depth = 100000 }, &l, &err), -EINVAL);
+	assert_int_equal(
+		load_weights(g, b.t, b.pool, &(struct load_opts){ .block = 4096 }, &l, &err),
+		-EINVAL);
+	assert_int_equal(
+		load_weights(g, b.t, b.pool, &(struct load_opts){ .depth = 100000 }, &l, &err),
+		-EINVAL);
 	assert_int_equal(load_weights(g, b.t, b.pool,
-				      &(struct load_opts){ .layout = "a name that is much too long for a region" },
-				      &l, &err), -EINVAL);
+				      &(struct load_opts){ .layout = "a name that is much too long "
+								     "for a region" },
+				      &l, &err),
+			 -EINVAL);
 	gguf_close(g);
 	box_close(&b);
 }
@@ -446,7 +454,9 @@ static void a_file_that_changes_while_it_is_read_is_refused(void **state)
 {
 	for (int how = 0; how < 2; how++) {
 		const char *path = model("moving.gguf", 1);
-		struct load_opts o = { .way = LOAD_DIRECT, .block = 1 << 20, .progress = how ? scribble : cut,
+		struct load_opts o = { .way = LOAD_DIRECT,
+				       .block = 1 << 20,
+				       .progress = how ? scribble : cut,
 				       .ctx = (void *)(uintptr_t)path };
 		struct hearth_err err = { 0 };
 		struct load *l = NULL;
@@ -494,7 +504,11 @@ static void cancel_keeps_nothing(void **state)
 	for (enum load_way way = LOAD_AUTO; way <= LOAD_BUFFERED; way++) {
 		for (int early = 0; early < 2; early++) {
 			struct watcher w = { .cancel_at = 1 };
-			struct load_opts o = { .way = way, .progress = watch, .ctx = &w, .cancel = &w.cancel, .block = 1 << 20 };
+			struct load_opts o = { .way = way,
+					       .progress = watch,
+					       .ctx = &w,
+					       .cancel = &w.cancel,
+					       .block = 1 << 20 };
 			struct hearth_err err = { 0 };
 			struct load *l = NULL;
 			struct box b;
@@ -546,7 +560,8 @@ static void loading_leaves_the_page_cache_alone(void **state)
 	for (size_t i = 0; i < (n + 4095) / 4096; i++)
 		in += vec[i] & 1;
 	if (in * 4096 * 100 >= n)
-		fail_msg("%zu of %zu pages are in the page cache after loading %s", in, n / 4096, load_how(l));
+		fail_msg("%zu of %zu pages are in the page cache after loading %s", in, n / 4096,
+			 load_how(l));
 	munmap(map, n);
 	free(vec);
 	close(fd);
@@ -555,7 +570,8 @@ static void loading_leaves_the_page_cache_alone(void **state)
 	box_close(&b);
 }
 
-/* On a disk: /tmp is memory on many machines, where there is no O_DIRECT and no page cache to spare. */
+/* On a disk: /tmp is memory on many machines, where there is no O_DIRECT and no page cache to
+ * spare. */
 static bool make_dir(void)
 {
 	static const char *const where[] = { "/var/tmp", "/tmp", "" };

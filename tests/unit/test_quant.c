@@ -70,9 +70,10 @@ static void what_is_written_reads_back(void **state)
 		uint32_t id;
 		float rmse; /* relative; ggml's own quantisers reach 0.9 of it or better */
 	} want[] = {
-		{ QUANT_F16, 5e-4f }, { QUANT_BF16, 3e-3f }, { QUANT_Q4_0, 0.10f }, { QUANT_Q4_1, 0.09f },
-		{ QUANT_Q5_0, 0.05f }, { QUANT_Q5_1, 0.045f }, { QUANT_Q8_0, 0.006f }, { QUANT_Q2_K, 0.36f },
-		{ QUANT_Q3_K, 0.18f }, { QUANT_Q4_K, 0.09f }, { QUANT_Q5_K, 0.045f }, { QUANT_Q6_K, 0.022f },
+		{ QUANT_F16, 5e-4f },    { QUANT_BF16, 3e-3f },  { QUANT_Q4_0, 0.10f },
+		{ QUANT_Q4_1, 0.09f },   { QUANT_Q5_0, 0.05f },  { QUANT_Q5_1, 0.045f },
+		{ QUANT_Q8_0, 0.006f },  { QUANT_Q2_K, 0.36f },  { QUANT_Q3_K, 0.18f },
+		{ QUANT_Q4_K, 0.09f },   { QUANT_Q5_K, 0.045f }, { QUANT_Q6_K, 0.022f },
 		{ QUANT_IQ4_NL, 0.09f },
 	};
 	static float x[4096], y[4096];
@@ -113,7 +114,8 @@ static void zeros_and_one_value_survive(void **state)
 			t->to_f32(b, y, 256);
 			for (int i = 0; i < 256; i++)
 				if (fabsf(y[i] - x[i]) > 0.01f)
-					fail_msg("%s: %g became %g", t->name, (double)x[i], (double)y[i]);
+					fail_msg("%s: %g became %g", t->name, (double)x[i],
+						 (double)y[i]);
 		}
 	}
 }

@@ -30,7 +30,8 @@ static struct tok_ids encode(const struct tok *t, const char *s, unsigned int fl
 }
 
 /* Slow and obvious: the lowest-ranked pair of all, leftmost first, again and again. */
-static size_t slow_bpe(const struct tok *t, const struct gguf_array *merges, const char *w, size_t n, int32_t *out)
+static size_t slow_bpe(const struct tok *t, const struct gguf_array *merges, const char *w,
+		       size_t n, int32_t *out)
 {
 	size_t from[128], k = n;
 
@@ -45,8 +46,10 @@ static size_t slow_bpe(const struct tok *t, const struct gguf_array *merges, con
 			size_t nl = from[i + 1] - from[i], nr = from[i + 2] - from[i + 1];
 
 			for (uint64_t m = 0; m < best; m++)
-				if (merges->str[m].n == nl + 1 + nr && !memcmp(merges->str[m].s, w + from[i], nl) &&
-				    merges->str[m].s[nl] == ' ' && !memcmp(merges->str[m].s + nl + 1, w + from[i + 1], nr)) {
+				if (merges->str[m].n == nl + 1 + nr &&
+				    !memcmp(merges->str[m].s, w + from[i], nl) &&
+				    merges->str[m].s[nl] == ' ' &&
+				    !memcmp(merges->str[m].s + nl + 1, w + from[i + 1], nr)) {
 					best = m;
 					at = i;
 				}
@@ -61,7 +64,8 @@ static size_t slow_bpe(const struct tok *t, const struct gguf_array *merges, con
 	return k;
 }
 
-/* Words of letters stand for themselves in GPT-2's alphabet, so the slow one can read the file's merges. */
+/* Words of letters stand for themselves in GPT-2's alphabet, so the slow one can read the file's
+ * merges. */
 static void merging_equals_the_slow_way(void **state)
 {
 	static const char letters[] = "aeionrtshldetheinon";
@@ -154,7 +158,8 @@ static void control_tokens_only_where_allowed(void **state)
 	for (size_t from = 2; from < 12; from++) {
 		ids = (struct tok_ids){ 0 };
 		lit = (struct tok_span){ from, from + 1 };
-		assert_int_equal(tok_encode(t, text, sizeof(text) - 1, TOK_SPECIAL, &lit, 1, &ids), 0);
+		assert_int_equal(tok_encode(t, text, sizeof(text) - 1, TOK_SPECIAL, &lit, 1, &ids),
+				 0);
 		for (size_t i = 0; i < ids.n; i++)
 			assert_int_not_equal(ids.id[i], end);
 		tok_ids_free(&ids);
@@ -162,7 +167,8 @@ static void control_tokens_only_where_allowed(void **state)
 	for (int side = 0; side < 2; side++) {
 		ids = (struct tok_ids){ 0 };
 		lit = side ? (struct tok_span){ 12, 14 } : (struct tok_span){ 0, 2 };
-		assert_int_equal(tok_encode(t, text, sizeof(text) - 1, TOK_SPECIAL, &lit, 1, &ids), 0);
+		assert_int_equal(tok_encode(t, text, sizeof(text) - 1, TOK_SPECIAL, &lit, 1, &ids),
+				 0);
 		for (size_t i = 0, k = seen = 0; i < ids.n; i++, k++)
 			seen += ids.id[i] == end;
 		assert_int_equal(seen, 1);
@@ -178,7 +184,8 @@ static void literal_spans_leave_other_text_alone(void **state)
 	struct synth_buf b = { 0 };
 	struct tok_ids whole = { 0 }, cut = { 0 };
 	struct tok_span lit[3] = { { 3, 40 }, { 40, 200 }, { 1000, 1500 } };
-	static const char text[] = "user\n\n\nturn on the light  in the kitchen, it's 3.5 \n\t and\r\n45678 done";
+	static const char text[] =
+		"user\n\n\nturn on the light  in the kitchen, it's 3.5 \n\t and\r\n45678 done";
 
 	for (int i = 0; i < 40; i++)
 		synth_put(&b, text, sizeof(text) - 1);
@@ -211,7 +218,10 @@ static void a_stream_gives_whole_characters(void **state)
 			assert_true(((uint8_t)p[0] & 0xc0) != 0x80);
 			for (k = n - 1; ((uint8_t)p[k] & 0xc0) == 0x80; k--)
 				assert_true(k > 0 && n - k < 4);
-			assert_int_equal(n - k, (uint8_t)p[k] < 0x80 ? 1 : (uint8_t)p[k] < 0xe0 ? 2 : (uint8_t)p[k] < 0xf0 ? 3 : 4);
+			assert_int_equal(n - k, (uint8_t)p[k] < 0x80   ? 1
+						: (uint8_t)p[k] < 0xe0 ? 2
+						: (uint8_t)p[k] < 0xf0 ? 3
+								       : 4);
 		}
 		synth_put(&out, p, n);
 	}
@@ -226,7 +236,8 @@ static void a_stream_gives_whole_characters(void **state)
 	tok_free(t);
 }
 
-static void expect_stream(const struct tok *t, const char *bytes, size_t n, bool control, const char *want)
+static void expect_stream(const struct tok *t, const char *bytes, size_t n, bool control,
+			  const char *want)
 {
 	struct tok_stream *s = NULL;
 	char out[200] = "";
@@ -235,7 +246,9 @@ static void expect_stream(const struct tok *t, const char *bytes, size_t n, bool
 
 	assert_int_equal(tok_stream_open(t, control, &s), 0);
 	for (size_t i = 0; i < n; i++) {
-		p = tok_stream_push(s, bytes[i] == 1 ? tok_id(t, "<|im_end|>", 10) : tok_id(t, bytes + i, 1), &k);
+		p = tok_stream_push(
+			s, bytes[i] == 1 ? tok_id(t, "<|im_end|>", 10) : tok_id(t, bytes + i, 1),
+			&k);
 		memcpy(out + o, p, k);
 		o += k;
 	}
@@ -252,7 +265,12 @@ static void broken_text_is_replaced(void **state)
 	struct tok *t = small();
 
 #define R "\xef\xbf\xbd"
-	expect_stream(t, "a\xf1\x80\x80\xe1\x80\xc2" "b\x80" "c\x80\xbf" "d", 13, false, "a" R R R "b" R "c" R R "d");
+	expect_stream(t,
+		      "a\xf1\x80\x80\xe1\x80\xc2"
+		      "b\x80"
+		      "c\x80\xbf"
+		      "d",
+		      13, false, "a" R R R "b" R "c" R R "d");
 	expect_stream(t, "\xe2\x82", 2, false, R);
 	expect_stream(t, "\xc0\xaf", 2, false, R R);
 	expect_stream(t, "\xed\xa0\x80", 3, false, R R R);

@@ -20,15 +20,42 @@ static const struct {
 	struct ids_sum plain, special; /* synth_text(1, 1 MiB), parse_special off and on */
 	struct ids_sum docs;           /* docs.txt: the markdown of llama.cpp's docs/ */
 } vocab[] = {
-	{ "qwen2", { 386654, 0x8c4412322486808eull }, { 384448, 0xa694e4fedc282301ull }, { 134050, 0x6da137f606ee618aull } },
-	{ "qwen35", { 386456, 0x22c1206399ced09eull }, { 384250, 0xed1c63c3b38d28a5ull }, { 134050, 0x6da137f606ee618aull } },
-	{ "llama-bpe", { 389179, 0x3ede7e1ca90f9e4cull }, { 389179, 0x3ede7e1ca90f9e4cull }, { 130050, 0x46ed10ad2f7639b6ull } },
-	{ "gpt-2", { 481117, 0xc4957cc00ed0c457ull }, { 481117, 0xc4957cc00ed0c457ull }, { 173814, 0xba83eee47265ea1bull } },
-	{ "falcon", { 465193, 0x8423220ba9b2742eull }, { 465193, 0x8423220ba9b2742eull }, { 161299, 0x23a1a8b163114db0ull } },
-	{ "starcoder", { 467832, 0xd1763c55ef140525ull }, { 467832, 0xd1763c55ef140525ull }, { 150249, 0x9f3c58252a624e34ull } },
-	{ "refact", { 467888, 0xd1503341b4dc7cbcull }, { 467888, 0xd1503341b4dc7cbcull }, { 150259, 0xb5509bfd2feebadaull } },
-	{ "command-r", { 411834, 0x6b1419e89475c9a5ull }, { 411834, 0x6b1419e89475c9a5ull }, { 146471, 0xff36c5c0af0e4489ull } },
-	{ "mpt", { 443321, 0x1028039b536c0e6full }, { 443321, 0x1028039b536c0e6full }, { 153220, 0xafff1d7d37a1d4fbull } },
+	{ "qwen2",
+	  { 386654, 0x8c4412322486808eull },
+	  { 384448, 0xa694e4fedc282301ull },
+	  { 134050, 0x6da137f606ee618aull } },
+	{ "qwen35",
+	  { 386456, 0x22c1206399ced09eull },
+	  { 384250, 0xed1c63c3b38d28a5ull },
+	  { 134050, 0x6da137f606ee618aull } },
+	{ "llama-bpe",
+	  { 389179, 0x3ede7e1ca90f9e4cull },
+	  { 389179, 0x3ede7e1ca90f9e4cull },
+	  { 130050, 0x46ed10ad2f7639b6ull } },
+	{ "gpt-2",
+	  { 481117, 0xc4957cc00ed0c457ull },
+	  { 481117, 0xc4957cc00ed0c457ull },
+	  { 173814, 0xba83eee47265ea1bull } },
+	{ "falcon",
+	  { 465193, 0x8423220ba9b2742eull },
+	  { 465193, 0x8423220ba9b2742eull },
+	  { 161299, 0x23a1a8b163114db0ull } },
+	{ "starcoder",
+	  { 467832, 0xd1763c55ef140525ull },
+	  { 467832, 0xd1763c55ef140525ull },
+	  { 150249, 0x9f3c58252a624e34ull } },
+	{ "refact",
+	  { 467888, 0xd1503341b4dc7cbcull },
+	  { 467888, 0xd1503341b4dc7cbcull },
+	  { 150259, 0xb5509bfd2feebadaull } },
+	{ "command-r",
+	  { 411834, 0x6b1419e89475c9a5ull },
+	  { 411834, 0x6b1419e89475c9a5ull },
+	  { 146471, 0xff36c5c0af0e4489ull } },
+	{ "mpt",
+	  { 443321, 0x1028039b536c0e6full },
+	  { 443321, 0x1028039b536c0e6full },
+	  { 153220, 0xafff1d7d37a1d4fbull } },
 };
 #define VOCABS (sizeof(vocab) / sizeof(vocab[0]))
 
@@ -95,7 +122,8 @@ static void check_vectors(const char *name)
 			*line++ = 0;
 		for (; (want = strtol(p, &q, 10)), q != p; p = q, i++)
 			if (i >= ids.n || ids.id[i] != want)
-				fail_msg("%s: text %d, token %zu is %d, not %ld", name, cases, i, i < ids.n ? ids.id[i] : -1, want);
+				fail_msg("%s: text %d, token %zu is %d, not %ld", name, cases, i,
+					 i < ids.n ? ids.id[i] : -1, want);
 		if (i != ids.n)
 			fail_msg("%s: text %d has %zu tokens, not %zu", name, cases, ids.n, i);
 		tok_ids_free(&ids);
@@ -109,8 +137,8 @@ static void check_vectors(const char *name)
 	tok_free(t);
 }
 
-static void check_sum(const struct tok *t, const char *name, const char *text, size_t n, unsigned int flags,
-		      const struct ids_sum *want)
+static void check_sum(const struct tok *t, const char *name, const char *text, size_t n,
+		      unsigned int flags, const struct ids_sum *want)
 {
 	uint64_t h = 0xcbf29ce484222325ull;
 	struct tok_ids ids = { 0 };
@@ -129,8 +157,8 @@ static void check_sum(const struct tok *t, const char *name, const char *text, s
 	}
 	assert_int_equal(at, n);
 	if (ids.n != want->n || h != want->fnv)
-		fail_msg("%s: %zu tokens with sum %016llx, llama.cpp has %zu with %016llx", name, ids.n,
-			 (unsigned long long)h, want->n, (unsigned long long)want->fnv);
+		fail_msg("%s: %zu tokens with sum %016llx, llama.cpp has %zu with %016llx", name,
+			 ids.n, (unsigned long long)h, want->n, (unsigned long long)want->fnv);
 	tok_ids_free(&ids);
 }
 
