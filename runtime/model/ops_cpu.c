@@ -20,7 +20,7 @@
 #endif
 
 #include "base/thread.h"
-#include "model/cpu.h"
+#include "model/cpu_best.h"
 
 #define ALIGN64(n) (((size_t)(n) + 63) & ~(size_t)63)
 
@@ -735,6 +735,20 @@ const struct ops *ops_by_name(const char *name)
 		return have_neon() ? &neon : NULL;
 #endif
 	return NULL;
+}
+
+const struct cpu_kern *cpu_kern_best(void)
+{
+#if defined(__x86_64__)
+	if (have_avx512())
+		return &cpu_avx512;
+	if (have_avx2())
+		return &cpu_avx2;
+#elif defined(__aarch64__)
+	if (have_neon())
+		return &cpu_neon;
+#endif
+	return &cpu_plain;
 }
 
 const struct ops *ops_cpu(void)

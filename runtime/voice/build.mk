@@ -50,9 +50,6 @@ FUZZERS += \
 	fuzz_onnx \
 	fuzz_wav \
 	# EOL
-# Long sums are most of it: let them become vector code.
-CFLAGS_runtime/voice/silero.c := -O3
-
 # the turn's part
 RT_SRCS += \
 	runtime/voice/chunker.c \

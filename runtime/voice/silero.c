@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/cpu_best.h"
 #include "voice/silero_file.h"
 
 #define CONTEXT 64
@@ -19,6 +20,7 @@
 struct silero {
 	float *weights;             /* the whole file, tensors in the order of silero_tensors */
 	const float *w[SILERO_TENSORS];
+	float (*dot)(const float *a, const float *b, uint32_t n); /* the engine's, for this CPU */
 	float context[CONTEXT];
 	float h[HIDDEN], c[HIDDEN];
 };
@@ -45,6 +47,7 @@ int silero_open(const char *path, struct silero **ret, struct hearth_err *err)
 		free(s);
 		return rc;
 	}
+	s->dot = cpu_kern_best()->dot;
 	p = s->weights;
 	for (int i = 0; i < SILERO_TENSORS; i++) {
 		s->w[i] = p;
@@ -70,27 +73,10 @@ void silero_reset(struct silero *s)
 }
 
 /*
- * Eight sums side by side: the compiler makes vector code of it without being
- * allowed to reorder, so every machine of one width gives the same bits.
- */
-static float dot(const float *restrict a, const float *restrict b, int n)
-{
-	float s[8] = { 0 };
-	int i = 0;
-
-	for (; i + 8 <= n; i += 8)
-		for (int k = 0; k < 8; k++)
-			s[k] += a[i + k] * b[i + k];
-	for (; i < n; i++)
-		s[0] += a[i] * b[i];
-	return ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]));
-}
-
-/*
  * ReLU(conv) of width 3, padding 1. in [channels, frames], out [outs, frames
  * / stride, rounded up]; w [outs, channels, 3].
  */
-static void conv3(const float *in, int channels, int frames, const float *w, const float *bias,
+static void conv3(struct silero *s, const float *in, int channels, int frames, const float *w, const float *bias,
 		  int outs, int stride, float *out)
 {
 	float column[BINS * 3];
@@ -104,7 +90,7 @@ static void conv3(const float *in, int channels, int frames, const float *w, con
 				column[i * 3 + k] = at >= 0 && at < frames ? in[i * frames + at] : 0;
 			}
 		for (int o = 0; o < outs; o++) {
-			float x = dot(w + o * channels * 3, column, channels * 3) + bias[o];
+			float x = s->dot(w + o * channels * 3, column, (uint32_t)channels * 3) + bias[o];
 
 			out[o * n + t] = x > 0 ? x : 0;
 		}
@@ -127,8 +113,8 @@ static void lstm(struct silero *s, const float *x)
 		for (int i = 0; i < HIDDEN; i++) {
 			int row = g * HIDDEN + i;
 
-			gate[g][i] = dot(wi + row * HIDDEN, x, HIDDEN) + bi[row] +
-				     dot(wh + row * HIDDEN, s->h, HIDDEN) + bh[row];
+			gate[g][i] = s->dot(wi + row * HIDDEN, x, HIDDEN) + bi[row] +
+				     s->dot(wh + row * HIDDEN, s->h, HIDDEN) + bh[row];
 		}
 	for (int i = 0; i < HIDDEN; i++) {
 		s->c[i] = sigmoid(gate[1][i]) * s->c[i] + sigmoid(gate[0][i]) * tanhf(gate[2][i]);
@@ -149,17 +135,17 @@ float silero_step(struct silero *s, const float *pcm)
 	for (int t = 0; t < FRAMES; t++)
 		for (int f = 0; f < BINS; f++) {
 			const float *basis = s->w[SILERO_STFT];
-			float re = dot(basis + f * 256, x + t * 128, 256);
-			float im = dot(basis + (BINS + f) * 256, x + t * 128, 256);
+			float re = s->dot(basis + f * 256, x + t * 128, 256);
+			float im = s->dot(basis + (BINS + f) * 256, x + t * 128, 256);
 
 			mag[f * FRAMES + t] = sqrtf(re * re + im * im);
 		}
-	conv3(mag, BINS, 4, s->w[SILERO_CONV0_W], s->w[SILERO_CONV0_B], 128, 1, a);
-	conv3(a, 128, 4, s->w[SILERO_CONV1_W], s->w[SILERO_CONV1_B], 64, 2, b);
-	conv3(b, 64, 2, s->w[SILERO_CONV2_W], s->w[SILERO_CONV2_B], 64, 2, a);
-	conv3(a, 64, 1, s->w[SILERO_CONV3_W], s->w[SILERO_CONV3_B], 128, 1, b);
+	conv3(s, mag, BINS, 4, s->w[SILERO_CONV0_W], s->w[SILERO_CONV0_B], 128, 1, a);
+	conv3(s, a, 128, 4, s->w[SILERO_CONV1_W], s->w[SILERO_CONV1_B], 64, 2, b);
+	conv3(s, b, 64, 2, s->w[SILERO_CONV2_W], s->w[SILERO_CONV2_B], 64, 2, a);
+	conv3(s, a, 64, 1, s->w[SILERO_CONV3_W], s->w[SILERO_CONV3_B], 128, 1, b);
 	lstm(s, b);
 	for (int i = 0; i < HIDDEN; i++)
 		relu[i] = s->h[i] > 0 ? s->h[i] : 0;
-	return sigmoid(dot(s->w[SILERO_OUT_W], relu, HIDDEN) + s->w[SILERO_OUT_B][0]);
+	return sigmoid(s->dot(s->w[SILERO_OUT_W], relu, HIDDEN) + s->w[SILERO_OUT_B][0]);
 }

@@ -243,6 +243,42 @@ static void expansion_is_clean_and_repeatable(void **state)
 	phrasebook_free(NULL);
 }
 
+static int find_marker(void *ctx, const char *s)
+{
+	int *n = ctx;
+
+	if (!strcmp(s, "frobnicate the reading lamp"))
+		n[0]++;
+	if (strstr(s, "kids"))
+		n[1]++;
+	return 0;
+}
+
+static void loaded_patterns_are_drawn_too(void **state)
+{
+	struct hearth_err err = { 0 };
+	struct phrasebook *b;
+	uint64_t before;
+	int n[2] = { 0 };
+
+	assert_int_equal(phrasebook_new(&b), 0);
+	phrasebook_add(b, "light", "Reading Lamp");
+	before = phrasebook_digest(b);
+	assert_int_equal(phrasebook_load(b, "frobnicate the {light}\n\nbring {area} up\n", &err), 0);
+	assert_int_equal(phrasebook_loaded(b), 2);
+	assert_true(phrasebook_digest(b) != before);
+	assert_int_equal(phrasebook_expand(b, 2000, 5, find_marker, n), 0);
+	assert_true(n[0] > 300);
+	assert_int_equal(n[1], 0); /* no area: that pattern cannot be filled */
+	/* A bad line is named, and what was there stays. */
+	assert_int_equal(phrasebook_load(b, "turn on\nuse {nonsense}\n", &err), -EINVAL);
+	assert_non_null(strstr(err.text, "line 2"));
+	assert_int_equal(phrasebook_load(b, "open {light\n", &err), -EINVAL);
+	assert_int_equal(phrasebook_load(b, "<script>\n", &err), -EINVAL);
+	assert_int_equal(phrasebook_loaded(b), 2);
+	phrasebook_free(b);
+}
+
 /* -- pronunciations ------------------------------------------------------------------------ */
 
 static char guesses[256];
@@ -327,6 +363,21 @@ static void a_home_becomes_a_model_once(void **state)
 	assert_true(second.cached);
 	assert_string_equal(first.lm, second.lm);
 	assert_string_equal(first.guessed, second.guessed);
+	/* The patterns of set-up, where they are, are another model too. */
+	snprintf(cmd, sizeof(cmd), "echo 'quux the {light}' > %s/" STT_MODEL_PHRASES, deep);
+	assert_int_equal(system(cmd), 0);
+	stt_model_done(&second);
+	assert_int_equal(stt_model_build(b, NULL, NULL, deep, &second, &err), 0);
+	assert_false(second.cached);
+	assert_int_equal(second.phrases, 1);
+	snprintf(cmd, sizeof(cmd), "grep -q 'quux the' %s", second.lm);
+	assert_int_equal(system(cmd), 0);
+	snprintf(cmd, sizeof(cmd), "echo 'quux <the' > %s/" STT_MODEL_PHRASES, deep);
+	assert_int_equal(system(cmd), 0);
+	assert_int_equal(stt_model_build(b, NULL, NULL, deep, &other, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "phrases, line 1"));
+	snprintf(cmd, sizeof(cmd), "rm %s/" STT_MODEL_PHRASES, deep);
+	assert_int_equal(system(cmd), 0);
 	/* Another name is another model. */
 	phrasebook_add(b, "light", "Floor Lamp");
 	assert_int_equal(stt_model_build(b, NULL, NULL, deep, &other, &err), 0);
@@ -363,6 +414,7 @@ int main(void)
 		cmocka_unit_test(text_becomes_words),
 		cmocka_unit_test(the_patterns_are_well_formed),
 		cmocka_unit_test(expansion_is_clean_and_repeatable),
+		cmocka_unit_test(loaded_patterns_are_drawn_too),
 		cmocka_unit_test(words_get_their_phones),
 		cmocka_unit_test(a_missing_dictionary_is_said),
 		cmocka_unit_test(a_home_becomes_a_model_once),
