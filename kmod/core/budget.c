@@ -505,12 +505,12 @@ static u64 protected_bytes(const struct budget *b)
 	return core_max(b->limits.min, b->limits.low);
 }
 
-/* 0 over high, 1 above low, 2 above min, 3 never. */
+/* 0 over high (or over a max that was lowered), 1 above low, 2 above min, 3 never. */
 static int rank_of(const struct budget *b)
 {
 	if (b->used <= b->limits.min)
 		return 3;
-	if (b->used > b->limits.high)
+	if (b->used > core_min(b->limits.high, b->limits.max))
 		return 0;
 	return b->used > protected_bytes(b) ? 1 : 2;
 }

@@ -132,7 +132,7 @@ static int m_rank(const struct m_tenant *t)
 {
 	if (t->current <= t->min)
 		return 3;
-	if (t->current > t->high)
+	if (t->current > min_ll(t->high, t->max))
 		return 0;
 	return t->current > max_ll(t->min, t->low) ? 1 : 2;
 }

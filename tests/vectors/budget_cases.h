@@ -204,6 +204,20 @@ static const struct budget_step budget_steps[] = {
 	{ .op = B_UNOFFER, .who = 3, .a = 1 },
 	{ .op = B_VICTIM, .who = 0, .holder = 1 },
 
+	/* over a max that was lowered is as over high */
+	{ .op = B_POOL, .a = 100 },
+	{ .op = B_ATTACH, .who = 0, .a = 5 },
+	{ .op = B_ATTACH, .who = 1, .a = 9 },
+	{ .op = B_ATTACH, .who = 2, .a = 1 },
+	{ .op = B_CHARGE, .who = 1, .a = 40 },
+	{ .op = B_CHARGE, .who = 2, .a = 60 },
+	{ .op = B_OFFER, .who = 1, .a = 40 },
+	{ .op = B_OFFER, .who = 2, .a = 60 },
+	{ .op = B_VICTIM, .who = 0, .holder = 2 },
+	{ .op = B_LIMITS, .who = 1, .c = B_MAX, .d = 39, .value = 1 },
+	{ .op = B_VICTIM, .who = 0, .holder = 1 },
+	{ .op = B_ASK, .who = 0, .a = 10, .holder = 1, .value = 10 },
+
 	/* asking: down to low; those at or below it only when nobody is above */
 	{ .op = B_POOL, .a = 100 },
 	{ .op = B_ATTACH, .who = 0, .a = 5 },
