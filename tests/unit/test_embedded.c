@@ -214,6 +214,228 @@ static void a_named_purgeable_region_of_nobody_goes_whole(void **state)
 	hearth_close(h);
 }
 
+/* -- random programs ------------------------------------------------------------- */
+
+enum { R_TENANTS = 4, R_SLOTS = 12 };
+
+struct slot {
+	struct hearth_region *r;
+	int who;
+	int byte;         /* what it is filled with */
+	bool offered, gone;
+};
+
+struct program {
+	struct hearth *h;
+	struct hearth_pool *kv, *account;
+	struct hearth_tenant *t[R_TENANTS];
+	uint64_t plain[R_TENANTS];
+	struct slot slot[R_SLOTS];
+	uint64_t rng;
+};
+
+static uint64_t dice(struct program *x, uint64_t below)
+{
+	x->rng ^= x->rng << 13;
+	x->rng ^= x->rng >> 7;
+	x->rng ^= x->rng << 17;
+	return (x->rng >> 11) % below;
+}
+
+static bool filled(const struct slot *s, int byte)
+{
+	const char *p = hearth_region_ptr(s->r);
+	uint64_t size = hearth_region_size(s->r);
+
+	return p[0] == byte && p[size / 2] == byte && p[size - 1] == byte;
+}
+
+/* Figures that are kept apart must agree: tenants, pools, regions. */
+static void books_agree(struct program *x)
+{
+	uint64_t in_regions[R_TENANTS] = { 0 }, offered[R_TENANTS] = { 0 }, pool_sum = 0;
+	struct hearth_region_row *regions;
+	struct hearth_state_row *rows;
+	struct hearth_pool_info info;
+	size_t n;
+
+	assert_int_equal(hearth_regions(x->h, &regions, &n), 0);
+	for (size_t i = 0; i < n; i++) {
+		int who = regions[i].tenant[1] - '0';
+
+		/* a region that was purged is listed until it is freed, and holds nothing */
+		if (!regions[i].extents)
+			continue;
+		in_regions[who] += regions[i].size;
+		offered[who] += regions[i].purgeable ? regions[i].size : 0;
+	}
+	free(regions);
+	assert_int_equal(hearth_state(x->h, &rows, &n, NULL), 0);
+	for (size_t i = 0; i < n; i++) {
+		int who = rows[i].tenant[1] - '0';
+
+		if (rows[i].kind == HEARTH_KIND_ACCOUNT) {
+			assert_int_equal(rows[i].usage.current, x->plain[who]);
+			continue;
+		}
+		assert_int_equal(rows[i].usage.current, in_regions[who]);
+		assert_int_equal(rows[i].usage.purgeable, offered[who]);
+		assert_true(rows[i].usage.peak >= rows[i].usage.current);
+		pool_sum += rows[i].usage.current;
+	}
+	free(rows);
+	assert_int_equal(hearth_pool_info(x->kv, &info), 0);
+	assert_int_equal(info.charged, pool_sum);
+	assert_true(info.charged <= info.size);
+	assert_true(info.largest_free <= info.size - info.charged);
+}
+
+static void take(struct program *x, struct slot *s)
+{
+	int who = (int)dice(x, R_TENANTS);
+	uint64_t size = 1 + dice(x, dice(x, 4) ? 40000 : 600000);
+
+	if (!x->t[who] ||
+	    hearth_region_alloc(x->t[who], x->kv, size, dice(x, 3) ? 0 : 1ull << dice(x, 22),
+				dice(x, 4) ? 0 : HEARTH_REGION_CONTIGUOUS, 0, &s->r, NULL))
+		return;
+	assert_true(filled(s, 0));
+	s->who = who;
+	s->byte = 1 + (int)dice(x, 100);
+	s->offered = s->gone = false;
+	memset(hearth_region_ptr(s->r), s->byte, hearth_region_size(s->r));
+}
+
+static void use(struct program *x, struct slot *s)
+{
+	bool survived;
+	char name[16];
+
+	snprintf(name, sizeof(name), "n%d", (int)dice(x, 5));
+	if (!s->offered && !s->gone)
+		assert_true(filled(s, s->byte));
+	switch (dice(x, 7)) {
+	case 0:
+		if (!hearth_region_purgeable(s->r, NULL))
+			s->offered = true;
+		break;
+	case 1:
+		assert_int_equal(hearth_region_take_back(s->r, &survived), 0);
+		s->offered = false;
+		s->gone = !survived;
+		if (survived)
+			assert_true(filled(s, s->byte));
+		break;
+	case 2:
+		assert_int_equal(hearth_region_seal(s->r, NULL) == 0 || s->offered || s->gone, 1);
+		break;
+	case 3:
+		hearth_region_name(s->r, name, NULL, NULL);
+		break;
+	case 4:
+		hearth_region_close(s->r);
+		s->r = NULL;
+		break;
+	default:
+		hearth_region_free(s->r);
+		s->r = NULL;
+	}
+}
+
+/* Closes a tenant: its handles go with it. Or opens it again. */
+static void toggle(struct program *x, int who)
+{
+	char name[8];
+
+	if (x->t[who]) {
+		for (int i = 0; i < R_SLOTS; i++) {
+			if (x->slot[i].r && x->slot[i].who == who)
+				x->slot[i].r = NULL;
+		}
+		hearth_tenant_close(x->t[who]);
+		x->t[who] = NULL;
+		x->plain[who] = 0;
+	} else {
+		snprintf(name, sizeof(name), "t%d", who);
+		x->t[who] = join(x->h, name, who);
+	}
+}
+
+static void step(struct program *x)
+{
+	int who = (int)dice(x, R_TENANTS);
+	struct slot *s = &x->slot[dice(x, R_SLOTS)];
+	struct hearth_budget b;
+	uint64_t bytes;
+	char name[16];
+
+	snprintf(name, sizeof(name), "n%d", (int)dice(x, 5));
+	switch (dice(x, 24)) {
+	case 0:
+		toggle(x, who);
+		break;
+	case 1:
+		hearth_region_drop(x->kv, name, NULL);
+		break;
+	case 2:
+		hearth_pool_resize(x->kv, (1 + dice(x, 500)) * 4096, NULL);
+		break;
+	case 3:
+	case 4:
+		if (x->t[who] && !s->r &&
+		    !hearth_region_find(x->t[who], x->kv, name, NULL, &s->r, NULL)) {
+			s->who = who;
+			s->byte = *(char *)hearth_region_ptr(s->r);
+			s->offered = s->gone = false;
+		}
+		break;
+	case 5:
+		hearth_budget_defaults(&b);
+		b.min = dice(x, 3) ? 0 : dice(x, MIB);
+		b.low = dice(x, MIB);
+		b.high = dice(x, 2 * MIB);
+		b.max = dice(x, 3) ? HEARTH_UNLIMITED : dice(x, 2 * MIB);
+		if (x->t[who])
+			hearth_budget_set(x->t[who], x->kv, &b, NULL);
+		break;
+	case 6:
+		bytes = 1 + dice(x, MIB);
+		if (x->t[who] && !hearth_charge(x->t[who], x->account, bytes, 0, NULL))
+			x->plain[who] += bytes;
+		break;
+	case 7:
+		bytes = 1 + dice(x, MIB);
+		if (x->t[who]) {
+			int ret = hearth_uncharge(x->t[who], x->account, bytes);
+
+			assert_int_equal(ret, bytes > x->plain[who] ? -EINVAL : 0);
+			x->plain[who] -= ret ? 0 : bytes;
+		}
+		break;
+	default:
+		if (s->r)
+			use(x, s);
+		else
+			take(x, s);
+	}
+}
+
+static void random_programs_keep_the_books_and_the_bytes(void **state)
+{
+	for (int round = 0; round < 8; round++) {
+		struct program x = { .rng = 0x2545f4914f6cdd1dull + (uint64_t)round };
+
+		x.h = open_pools(MIB + (uint64_t)round * 300000, 3 * MIB);
+		x.kv = hearth_pool(x.h, HEARTH_KIND_KV);
+		x.account = hearth_pool(x.h, HEARTH_KIND_ACCOUNT);
+		for (int i = 0; i < 1500; i++) {
+			step(&x);
+			books_agree(&x);
+		}
+		hearth_close(x.h);
+	}
+}
+
 /* -- threads -------------------------------------------------------------------- */
 
 #define THREADS 6
@@ -360,6 +582,7 @@ int main(void)
 		cmocka_unit_test(what_does_not_fit_the_queue_is_told_as_lost),
 		cmocka_unit_test(closing_the_connection_closes_all_of_it),
 		cmocka_unit_test(a_named_purgeable_region_of_nobody_goes_whole),
+		cmocka_unit_test(random_programs_keep_the_books_and_the_bytes),
 		cmocka_unit_test(threads_leave_nothing_behind),
 	};
 	return UNIT_RUN(tests);
