@@ -12,6 +12,7 @@ NEEDED=(
 	flite1-dev
 	libasound2-dev
 	libcmocka-dev
+	libgnutls28-dev
 	libjansson-dev
 	libmicrohttpd-dev
 	libnl-3-dev
@@ -21,7 +22,6 @@ NEEDED=(
 	libsndfile1-dev
 	libsoxr-dev
 	libsphinxbase-dev
-	libgnutls28-dev
 	liburing-dev
 	libwslay-dev
 	libxxhash-dev
