@@ -265,8 +265,12 @@ int engine_open(const struct engine_opts *o, struct engine **ret, struct hearth_
 		pthread_cond_init(&e->done, &mono);
 		pthread_condattr_destroy(&mono);
 	}
-	if ((r = plan_ops(o->backend, &e->ops, err)) || (r = gguf_open(o->model, &e->gguf, err)) ||
-	    (r = tok_open(e->gguf, &e->tok, err)) ||
+	r = gguf_open(o->model, &e->gguf, err); /* its sentence names the file */
+	if (r) {
+		engine_close(e);
+		return r;
+	}
+	if ((r = plan_ops(o->backend, &e->ops, err)) || (r = tok_open(e->gguf, &e->tok, err)) ||
 	    (r = plan_make(e->gguf, o, e->ops, e->tok, &e->plan, err)) || (r = open_pools(e, err)) ||
 	    (r = plan_fit(e->gguf, o, e->ops, e->tok, e->tenant, &e->plan, err)))
 		goto fail;

@@ -251,9 +251,11 @@ int engine_plan(const struct engine_opts *o, struct engine_plan *ret, struct hea
 	r = plan_ops(o->backend, &ops, err);
 	if (r)
 		return r;
+	r = gguf_open(o->model, &g, err); /* its sentence names the file */
+	if (r)
+		return r;
 	/* The architecture first: what is wrong with an unknown one is just that. */
-	(void)((r = gguf_open(o->model, &g, err)) || (r = model_shape_read(g, NULL, &p.shape, err)) ||
-	       (r = tok_open(g, &tok, err)) ||
+	(void)((r = model_shape_read(g, NULL, &p.shape, err)) || (r = tok_open(g, &tok, err)) ||
 	       (r = plan_make(g, o, ops, tok, &p, err)) ||
 	       (r = plan_fit(g, o, ops, tok, o->tenant, &p, err)));
 	tok_free(tok);
