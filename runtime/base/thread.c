@@ -11,13 +11,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SPINS 4000   /* about 50 us of pauses before a core is offered to others */
+#define SPINS 4000   /* about 50 us of pauses before a thread sleeps */
 
 /*
  * A piece of work is published by storing fn and arg and then adding 1 to
  * `round`; a member that sees a new round runs fn and adds 1 to `done`. The
  * caller does not leave team_run() before all are done, so a member is never
  * more than one round behind.
+ *
+ * Who waits spins a little and then sleeps: on a machine that has other work,
+ * a thread that spins or yields keeps the one it waits for off its core, and a
+ * step takes seconds. `sleepers` lets the waker skip the system call.
  */
 struct team {
 	uint32_t n;
@@ -29,6 +33,7 @@ struct team {
 	_Alignas(64) atomic_uint done;
 	_Alignas(64) atomic_uint met;     /* arrivals at team_meet() */
 	_Alignas(64) atomic_uint meeting; /* meetings held */
+	_Alignas(64) atomic_uint sleepers; /* threads that sleep, or are about to, on any of the words */
 	uint32_t started;
 	struct member {
 		struct team *team;
@@ -56,6 +61,23 @@ static void futex_wake(atomic_uint *word)
 	syscall(SYS_futex, (unsigned *)word, FUTEX_WAKE_PRIVATE, TEAM_MAX, NULL, NULL, 0);
 }
 
+/* Sleeps while *word is @seen, unless it changed meanwhile. */
+static void doze(struct team *t, atomic_uint *word, unsigned seen)
+{
+	atomic_fetch_add(&t->sleepers, 1);
+	if (atomic_load(word) == seen)
+		futex_wait(word, seen);
+	atomic_fetch_sub(&t->sleepers, 1);
+}
+
+/* After *word was changed. The fence orders that change before the look at sleepers. */
+static void rouse(struct team *t, atomic_uint *word)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(&t->sleepers, memory_order_relaxed))
+		futex_wake(word);
+}
+
 /* Until *word differs from @seen; returns the new value. Sleeps if @t is not awake. */
 static unsigned wait_change(struct team *t, atomic_uint *word, unsigned seen, bool may_sleep)
 {
@@ -71,8 +93,8 @@ static unsigned wait_change(struct team *t, atomic_uint *word, unsigned seen, bo
 		}
 		relax();
 		if (++spins >= SPINS) {
-			sched_yield();
-			spins = SPINS - 64;
+			doze(t, word, seen);
+			spins = 0;
 		}
 	}
 }
@@ -93,6 +115,7 @@ static void *member_main(void *p)
 		if (t->fn)
 			t->fn(t->arg, m->id);
 		atomic_fetch_add_explicit(&t->done, 1, memory_order_release);
+		rouse(t, &t->done);
 	}
 }
 
@@ -162,17 +185,18 @@ static void publish(struct team *t)
 {
 	atomic_store_explicit(&t->done, 0, memory_order_relaxed);
 	atomic_fetch_add_explicit(&t->round, 1, memory_order_release);
+	rouse(t, &t->round);
 }
 
 static void wait_done(struct team *t)
 {
-	unsigned spins = 0;
+	unsigned spins = 0, done;
 
-	while (atomic_load_explicit(&t->done, memory_order_acquire) != t->n - 1) {
+	while ((done = atomic_load_explicit(&t->done, memory_order_acquire)) != t->n - 1) {
 		relax();
 		if (++spins >= SPINS) {
-			sched_yield();
-			spins = SPINS - 64;
+			doze(t, &t->done, done);
+			spins = 0;
 		}
 	}
 }
@@ -215,6 +239,7 @@ void team_meet(struct team *t)
 	if (atomic_fetch_add_explicit(&t->met, 1, memory_order_acq_rel) + 1 == t->n) {
 		atomic_store_explicit(&t->met, 0, memory_order_relaxed);
 		atomic_store_explicit(&t->meeting, held + 1, memory_order_release);
+		rouse(t, &t->meeting);
 	} else {
 		wait_change(t, &t->meeting, held, false);
 	}

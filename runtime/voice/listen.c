@@ -12,6 +12,7 @@
 
 #define BLOCK 320               /* 20 ms: what a sound card gives at a time */
 #define NS_PER_SAMPLE (1000000000.0 / AUDIO_RATE)
+#define LEAD_MS 200             /* silence before a file: a room was quiet before */
 #define TAIL_MS 2000            /* silence after the end of a file, until the pause is long enough */
 
 struct listen {
@@ -236,12 +237,22 @@ static void *run(void *arg)
 	struct listen *l = arg;
 	int16_t pcm[BLOCK];
 	struct hearth_err err = { 0 };
-	int64_t start = mono_ns(), paced_from = 0, quiet_from = 0, tail = 0;
+	int64_t start = mono_ns(), paced_from = 0, quiet_from = 0, tail = 0, lead = 0;
 	ssize_t n = 1;
+
+	/* A file may begin in the middle of a sound; the recogniser wants to hear it begin. */
+	if (audio_in_info(l->in)->frames >= 0)
+		lead = LEAD_MS * AUDIO_RATE / 1000;
 
 	while (!atomic_load(&l->stop)) {
 		size_t have = 0;
 
+		if (lead > 0) {
+			memset(pcm, 0, sizeof(pcm));
+			have = BLOCK;
+			lead -= BLOCK;
+			l->heard -= BLOCK;
+		}
 		while (n > 0 && have < BLOCK) {
 			n = audio_in_read(l->in, pcm + have, BLOCK - have, &err);
 			if (n > 0)

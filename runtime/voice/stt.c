@@ -226,6 +226,8 @@ static int warm_up(struct stt *s, struct hearth_err *err)
 		rc = stt_decoder_end(s->dec, &e);
 	if (rc)
 		return err_set(err, rc, "speech recognition does not run");
+	/* The hiss must not be what the first words are measured against. */
+	stt_decoder_forget(s->dec);
 	s->footprint = voice_charge_heap(&s->charge);
 	return voice_charge_settle(&s->charge, s->footprint, err);
 }

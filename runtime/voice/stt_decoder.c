@@ -10,6 +10,7 @@
 
 #include <pocketsphinx/pocketsphinx.h>
 #include <sphinxbase/err.h>
+#include <sphinxbase/feat.h>
 #include <sphinxbase/ngram_model.h>
 
 #define MODEL_DIR  "/usr/share/pocketsphinx/model/en-us/"
@@ -27,6 +28,7 @@
 struct stt_decoder {
 	ps_decoder_t *words;
 	char text[STT_TEXT];
+	mfcc_t mean[64];   /* of the cepstra, as the acoustic model's file says to begin with */
 };
 
 static int need(const char *path, struct hearth_err *err)
@@ -68,8 +70,18 @@ int stt_decoder_new(const struct stt_options *o, struct stt_decoder **ret, struc
 		stt_decoder_free(d);
 		return err_set(err, -EBADMSG, "PocketSphinx will not load %s with %s and %s", hmm, o->lm, o->dict);
 	}
+	if (feat_cepsize(ps_get_feat(d->words)) > (int)(sizeof(d->mean) / sizeof(d->mean[0]))) {
+		stt_decoder_free(d);
+		return err_set(err, -EBADMSG, "the acoustic model %s has features of a size that is not known here", hmm);
+	}
+	cmn_live_get(ps_get_feat(d->words)->cmn_struct, d->mean);
 	*ret = d;
 	return 0;
+}
+
+void stt_decoder_forget(struct stt_decoder *d)
+{
+	cmn_live_set(ps_get_feat(d->words)->cmn_struct, d->mean);
 }
 
 void stt_decoder_free(struct stt_decoder *d)

@@ -29,6 +29,9 @@ struct stt_evidence {
 int stt_decoder_new(const struct stt_options *o, struct stt_decoder **ret, struct hearth_err *err);
 void stt_decoder_free(struct stt_decoder *d);
 
+/* Forgets what it learned of the room and the voice: as new. */
+void stt_decoder_forget(struct stt_decoder *d);
+
 int stt_decoder_begin(struct stt_decoder *d);
 int stt_decoder_push(struct stt_decoder *d, const int16_t *pcm, size_t n);
 /* The text so far, "" when none; and how probable it is that a command ends here. */

@@ -150,13 +150,44 @@ static void largest_context(const struct voice_opts *o, struct voice_plan *p)
 		snprintf(p->why_not + strlen(p->why_not), sizeof(p->why_not) - strlen(p->why_not), "; no context fits");
 }
 
+/* The recogniser's files for the home: built, or found in their folder. */
+static int stt_files(const struct voice_opts *o, const struct home *home, struct stt_model *ret, struct hearth_err *err)
+{
+	struct phrasebook *book = NULL;
+	int ret_code = phrasebook_new(&book);
+
+	if (ret_code)
+		return err_set(err, ret_code, "out of memory");
+	ret_code = stt_model_names(home, book, err);
+	if (!ret_code)
+		ret_code = stt_model_build(book, o->stt_extra, NULL, o->stt_dir, ret, err);
+	phrasebook_free(book);
+	return ret_code;
+}
+
+/* What the recogniser will take depends on the home; without one that can be read, on none. */
+static uint64_t stt_bytes(const struct voice_opts *o)
+{
+	struct stt_model m = { .cached = false };
+	struct stt_options so;
+	struct home *home = NULL;
+	bool known = o->home && o->stt_dir && !home_load(o->home, &home, NULL) && !stt_files(o, home, &m, NULL);
+	uint64_t bytes;
+
+	stt_options_of(o, known ? &m : NULL, &so);
+	bytes = stt_predict(&so);
+	if (known)
+		stt_model_done(&m);
+	home_free(home);
+	return bytes;
+}
+
 int voice_plan(const struct voice_opts *o, struct voice_plan *ret_plan, struct hearth_err *err)
 {
 	static const enum hearth_kind kinds[ENGINE_POOLS] = { HEARTH_KIND_WEIGHTS, HEARTH_KIND_KV, HEARTH_KIND_SCRATCH, HEARTH_KIND_ACCOUNT };
 	struct voice_plan p = { .fits = true };
 	struct engine_opts eo;
 	struct vad_options vo;
-	struct stt_options so;
 	struct tts_options to;
 	int ret, t, k, i;
 
@@ -179,9 +210,8 @@ int voice_plan(const struct voice_opts *o, struct voice_plan *ret_plan, struct h
 		p.bytes[VOICE_LLM][kinds[i]] = p.engine.bytes[i];
 	if (o->listen) {
 		vad_options_of(o, &vo);
-		stt_options_of(o, NULL, &so);
 		p.bytes[VOICE_VAD][HEARTH_KIND_ACCOUNT] = vad_predict(&vo);
-		p.bytes[VOICE_STT][HEARTH_KIND_ACCOUNT] = stt_predict(&so);
+		p.bytes[VOICE_STT][HEARTH_KIND_ACCOUNT] = stt_bytes(o);
 	}
 	if (o->speak) {
 		tts_options_of(o, &to);
@@ -267,17 +297,9 @@ static int open_vad(struct voice *v, struct hearth_err *err)
 static int open_stt(struct voice *v, struct hearth_err *err)
 {
 	struct voice_account acc = account(v, VOICE_STT);
-	struct phrasebook *book = NULL;
 	struct stt_options o;
-	int ret;
+	int ret = stt_files(&v->opts, v->home, &v->stt_model, err);
 
-	ret = phrasebook_new(&book);
-	if (ret)
-		return err_set(err, ret, "out of memory");
-	ret = stt_model_names(v->home, book, err);
-	if (!ret)
-		ret = stt_model_build(book, v->opts.stt_extra, NULL, v->opts.stt_dir, &v->stt_model, err);
-	phrasebook_free(book);
 	if (ret)
 		return ret;
 	if (v->stt_model.unsayable)
