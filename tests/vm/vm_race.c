@@ -53,9 +53,14 @@ static void use(int fd, unsigned int *seed)
 		/* Not touched while others may offer it: that may be SIGBUS. */
 		if (rand_r(seed) % 2)
 			madvise(p, bytes, MADV_DONTNEED);
-		if (rand_r(seed) % 2)
-			munmap(p + bytes / 2, bytes - bytes / 2);
-		munmap(p, bytes);
+		/*
+		 * In two parts, each once: another thread's mapping may lie in a
+		 * hole the moment it is made, so no part may be unmapped twice.
+		 */
+		i = rand_r(seed) % 2 ? bytes / PAGE / 2 * PAGE : 0;
+		munmap(p + i, bytes - i);
+		if (i)
+			munmap(p, i);
 		break;
 	case 2:
 		vm_offer(fd);
