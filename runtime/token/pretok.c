@@ -150,7 +150,6 @@ struct split {
 	const struct pretok *p;
 	pcre2_match_data *data;
 	pcre2_match_context *context;
-	pcre2_jit_stack *stack;
 	int (*word)(void *ctx, const char *w, size_t n);
 	void *ctx;
 };
@@ -215,26 +214,48 @@ static int split_all(struct split *sp, const char *text, size_t n)
 	return r;
 }
 
-int pretok_split(const struct pretok *p, const char *text, size_t n,
+static int work_open(struct pretok_work *w, size_t n)
+{
+	if (!w->data) {
+		w->data = pcre2_match_data_create(2, NULL);
+		w->context = pcre2_match_context_create(NULL);
+		if (!w->data || !w->context) {
+			pretok_work_done(w);
+			return -ENOMEM;
+		}
+		pcre2_set_match_limit(w->context, UINT32_MAX);
+		pcre2_set_depth_limit(w->context, UINT32_MAX);
+		pcre2_set_heap_limit(w->context, 1 << 20); /* KiB */
+	}
+	/* A word of megabytes (a run of spaces) needs more than the 32 KiB of the machine's stack. */
+	if (!w->stack && n > 4096) {
+		w->stack = pcre2_jit_stack_create(32 << 10, 16 << 20, NULL);
+		if (w->stack)
+			pcre2_jit_stack_assign(w->context, NULL, w->stack);
+	}
+	return 0;
+}
+
+void pretok_work_done(struct pretok_work *w)
+{
+	pcre2_jit_stack_free(w->stack);
+	pcre2_match_context_free(w->context);
+	pcre2_match_data_free(w->data);
+	*w = (struct pretok_work){ 0 };
+}
+
+int pretok_split(const struct pretok *p, struct pretok_work *work, const char *text, size_t n,
 		 int (*word)(void *ctx, const char *w, size_t n), void *ctx)
 {
 	struct split sp = { .p = p, .word = word, .ctx = ctx };
-	int r = -ENOMEM;
+	int r;
 
-	sp.data = pcre2_match_data_create(2, NULL);
-	sp.context = pcre2_match_context_create(NULL);
-	/* A word of megabytes (a run of spaces) needs more than the 32 KiB of the machine's stack. */
-	sp.stack = pcre2_jit_stack_create(32 << 10, 16 << 20, NULL);
-	if (sp.data && sp.context) {
-		pcre2_set_match_limit(sp.context, UINT32_MAX);
-		pcre2_set_depth_limit(sp.context, UINT32_MAX);
-		pcre2_set_heap_limit(sp.context, 1 << 20); /* KiB */
-		if (sp.stack)
-			pcre2_jit_stack_assign(sp.context, NULL, sp.stack);
-		r = split_all(&sp, text, n);
-	}
-	pcre2_jit_stack_free(sp.stack);
-	pcre2_match_context_free(sp.context);
-	pcre2_match_data_free(sp.data);
-	return r;
+	if (n == 0)
+		return 0;
+	r = work_open(work, n);
+	if (r < 0)
+		return r;
+	sp.data = work->data;
+	sp.context = work->context;
+	return split_all(&sp, text, n);
 }

@@ -424,6 +424,7 @@ void tok_ids_free(struct tok_ids *ids)
 
 struct encoding {
 	const struct tok *t;
+	struct pretok_work cut;
 	struct bpe_work work;
 	struct tok_ids *ids;
 };
@@ -480,13 +481,13 @@ static int encode_all(struct encoding *e, const char *text, size_t n, unsigned i
 			at++;
 			continue;
 		}
-		r = pretok_split(t->pretok, text + raw, at - raw, encode_word, e);
+		r = pretok_split(t->pretok, &e->cut, text + raw, at - raw, encode_word, e);
 		if (r == 0)
 			r = tok_ids_push(e->ids, p->id);
 		at += p->n;
 		raw = at;
 	}
-	return r < 0 ? r : pretok_split(t->pretok, text + raw, n - raw, encode_word, e);
+	return r < 0 ? r : pretok_split(t->pretok, &e->cut, text + raw, n - raw, encode_word, e);
 }
 
 int tok_encode(const struct tok *t, const char *text, size_t n, unsigned int flags,
@@ -503,6 +504,7 @@ int tok_encode(const struct tok *t, const char *text, size_t n, unsigned int fla
 	if (r == 0 && (flags & TOK_BOS_EOS) && t->add_eos)
 		r = tok_ids_push(ids, t->eos);
 	bpe_work_done(&e.work);
+	pretok_work_done(&e.cut);
 	if (r < 0)
 		ids->n = was;
 	return r;
