@@ -9,6 +9,9 @@ RT_SRCS += \
 	runtime/server/info_api.c \
 	runtime/server/listen.c \
 	runtime/server/realtime.c \
+	runtime/server/realtime_answer.c \
+	runtime/server/realtime_input.c \
+	runtime/server/realtime_items.c \
 	runtime/server/responses_api.c \
 	runtime/server/run.c \
 	runtime/server/service.c \

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+/* Audio into a realtime session: 24 kHz in, turns out, by server VAD or by commit. */
+#include "server/realtime_priv.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "server/base64.h"
+#include "server/service.h"
+#include "server/speech.h"
+#include "voice/resample.h"
+#include "voice/vad.h"
+
+static void add_user_turn(struct rt_session *c, const char *item, const char *text)
+{
+	struct rt_item *i;
+	json_t *j = NULL;
+
+	pthread_mutex_lock(&c->lock);
+	i = rt_item_add(c, item, "user", text);
+	if (i)
+		j = rt_item_json(i);
+	pthread_mutex_unlock(&c->lock);
+	rt_send_event(c, rt_name_of(c, "conversation.item.added"), json_pack("{s:o?}", "item", j));
+	rt_send_event(c, "conversation.item.input_audio_transcription.completed", json_pack("{s:s,s:i,s:s}", "item_id", item, "content_index", 0, "transcript", text));
+}
+
+/* The utterance under way is over: its text becomes a turn and, where asked, an answer. */
+static void finish_turn(struct rt_session *c, bool respond_now)
+{
+	struct stt_result r;
+	struct hearth_err err = { 0 };
+	int rc = hearing_end(c->hearing, &r, &err);
+
+	c->hearing = NULL;
+	rt_send_event(c, "input_audio_buffer.committed", json_pack("{s:s,s:n}", "item_id", c->turn_item, "previous_item_id"));
+	if (rc || r.verdict != STT_COMMAND) {
+		rt_send_event(c, "conversation.item.input_audio_transcription.failed", json_pack("{s:s,s:i,s:{s:s,s:s,s:s}}", "item_id", c->turn_item, "content_index", 0,
+			   "error", "type", "transcription_error", "code", rc ? "failed" : "not_understood", "message", rc ? err.text : stt_verdict_name(r.verdict)));
+		return;
+	}
+	add_user_turn(c, c->turn_item, r.text);
+	if (respond_now)
+		rt_begin_response(c, NULL);
+}
+
+static void send_until(struct rt_session *c, int64_t end)
+{
+	while (c->hearing && c->sent < end) {
+		int64_t k = HISTORY - c->sent % HISTORY;
+
+		if (k > end - c->sent)
+			k = end - c->sent;
+		hearing_push(c->hearing, &c->ring[c->sent % HISTORY], (size_t)k);
+		c->sent += k;
+	}
+}
+
+static void on_vad(void *ctx, const struct vad_event *e)
+{
+	struct rt_session *c = ctx;
+	struct hearth_err err = { 0 };
+	int64_t at = e->at < 0 ? 0 : e->at;
+
+	switch (e->kind) {
+	case VAD_START:
+		rt_make_id(c, "item", c->turn_item);
+		rt_send_event(c, "input_audio_buffer.speech_started", json_pack("{s:I,s:s}", "audio_start_ms", (json_int_t)(at * 1000 / STT_RATE), "item_id", c->turn_item));
+		if (c->interrupt && atomic_load(&c->running))
+			atomic_store(&c->cancel, true);
+		c->sent = at < c->pushed - HISTORY ? c->pushed - HISTORY : at;
+		if (hearing_begin(c->s->speech, WAIT_MS, NULL, NULL, &c->hearing, &err))
+			rt_send_error(c, NULL, "busy", NULL, err.text);
+		break;
+	case VAD_END:
+		rt_send_event(c, "input_audio_buffer.speech_stopped", json_pack("{s:I,s:s}", "audio_end_ms", (json_int_t)(at * 1000 / STT_RATE), "item_id", c->turn_item));
+		if (c->hearing)
+			finish_turn(c, c->create_response);
+		break;
+	case VAD_BLIP:
+		hearing_drop(c->hearing);
+		c->hearing = NULL;
+		rt_send_event(c, "input_audio_buffer.speech_stopped", json_pack("{s:I,s:s}", "audio_end_ms", (json_int_t)(at * 1000 / STT_RATE), "item_id", c->turn_item));
+		break;
+	default:
+		break;
+	}
+}
+
+static int keep(struct rt_session *c, const int16_t *pcm, size_t n)
+{
+	if ((c->n_buffer + n) * 2 > MAX_BUFFER)
+		return -EFBIG;
+	if (c->n_buffer + n > c->cap_buffer) {
+		size_t cap = (c->n_buffer + n) * 2;
+		int16_t *p = realloc(c->buffer, cap * 2);
+
+		if (!p)
+			return -ENOMEM;
+		c->buffer = p;
+		c->cap_buffer = cap;
+	}
+	memcpy(c->buffer + c->n_buffer, pcm, n * 2);
+	c->n_buffer += n;
+	return 0;
+}
+
+void rt_take_audio(struct rt_session *c, const json_t *event)
+{
+	const json_t *j = json_object_get(event, "audio");
+	float in[1024], out[1024];
+	int16_t pcm[1024];
+	uint8_t *raw;
+	size_t n, at = 0, taken, given;
+	int rc = 0;
+
+	raw = json_is_string(j) ? base64_decode(json_string_value(j), json_string_length(j), &n, &rc) : NULL;
+	if (!raw || n % 2) {
+		free(raw);
+		rt_send_error(c, event, "invalid_audio", "audio", "\"audio\" must be base64 of 16-bit samples");
+		return;
+	}
+	if (!speech_hears(c->s->speech)) {
+		free(raw);
+		rt_send_error(c, event, "not_enabled", NULL, "speech to text is not switched on here");
+		return;
+	}
+	n /= 2;
+	while (at < n && !rc) {
+		size_t k = n - at < 1024 ? n - at : 1024;
+
+		for (size_t i = 0; i < k; i++)
+			in[i] = (float)(int16_t)(raw[(at + i) * 2] | raw[(at + i) * 2 + 1] << 8) / 32768.0f;
+		rc = resample_push(c->down, in, k, out, 1024, &taken, &given);
+		at += taken;
+		resample_to_s16(out, given, pcm);
+		if (!c->server_vad) {
+			rc = rc ? rc : keep(c, pcm, given);
+			continue;
+		}
+		for (size_t i = 0; i < given; i++)
+			c->ring[(c->pushed + (int64_t)i) % HISTORY] = pcm[i];
+		c->pushed += (int64_t)given;
+		vad_push(c->vad, pcm, given, on_vad, c);
+		send_until(c, c->pushed);
+	}
+	free(raw);
+	if (rc)
+		rt_send_error(c, event, "buffer_full", "audio", rc == -EFBIG ? "more than two minutes were appended without a commit" : "the audio cannot be taken");
+}
+
+void rt_commit(struct rt_session *c, const json_t *event)
+{
+	struct hearth_err err = { 0 };
+
+	if (c->server_vad && c->hearing) {
+		finish_turn(c, false);
+		return;
+	}
+	if (c->n_buffer < STT_RATE / 10) {
+		rt_send_error(c, event, "input_audio_buffer_commit_empty", NULL, "there is less than 100 ms of audio to commit");
+		return;
+	}
+	rt_make_id(c, "item", c->turn_item);
+	if (hearing_begin(c->s->speech, WAIT_MS, NULL, NULL, &c->hearing, &err)) {
+		rt_send_error(c, event, "busy", NULL, err.text);
+		return;
+	}
+	hearing_push(c->hearing, c->buffer, c->n_buffer);
+	c->n_buffer = 0;
+	finish_turn(c, false);
+}
+
+int rt_open_vad(struct rt_session *c, struct hearth_err *err)
+{
+	struct vad_options o;
+
+	vad_close(c->vad);
+	c->vad = NULL;
+	vad_defaults(&o);
+	o.kind = VAD_ENERGY;
+	o.end_wait_ms = (int)c->silence_ms;
+	c->pushed = c->sent = 0;
+	return vad_open(&o, NULL, &c->vad, err);
+}
