@@ -35,8 +35,10 @@ install: all install-dkms ## install programs, libhearth, unit files, module sou
 	$(INSTALL) -m 644 docs/examples/*.yaml $D$(DATADIR)/hearth/docs/examples/
 	$(INSTALL) -m 644 debian/hearth.udev $D$(SYSDIR)/udev/rules.d/60-hearth.rules
 	$(INSTALL) -m 644 debian/hearth.sysusers.conf $D$(SYSDIR)/sysusers.d/hearth.conf
-	sed -e 's|@BINDIR@|$(BINDIR)|' debian/hearth.service.in >$D$(SYSDIR)/systemd/system/hearth.service
-	chmod 644 $D$(SYSDIR)/systemd/system/hearth.service $D$(LIBDIR)/pkgconfig/libhearth.pc
+	for u in hearth hearthd; do \
+		sed -e 's|@BINDIR@|$(BINDIR)|' debian/$$u.service.in >$D$(SYSDIR)/systemd/system/$$u.service && \
+		chmod 644 $D$(SYSDIR)/systemd/system/$$u.service || exit 1; done
+	chmod 644 $D$(LIBDIR)/pkgconfig/libhearth.pc
 
 install-dkms: ## only the module's source, where DKMS builds it from
 	$(INSTALL) -d $D$(DKMSDIR)/kmod/core $D$(DKMSDIR)/uapi/linux $D$(SYSDIR)/modules-load.d

@@ -22,7 +22,7 @@ t "make install works" make -s BUILD="$B" PREFIX=/usr DESTDIR="$root" install
 for f in usr/bin/hearthctl usr/include/hearth/hearth.h usr/include/hearth/linux/hearth.h \
 	usr/lib/libhearth.so.0 usr/lib/pkgconfig/libhearth.pc usr/share/man/man1/hearthctl.1 \
 	usr/share/man/man4/hearth.4 usr/lib/udev/rules.d/60-hearth.rules \
-	usr/lib/systemd/system/hearth.service usr/lib/sysusers.d/hearth.conf \
+	usr/lib/systemd/system/hearth.service usr/lib/systemd/system/hearthd.service usr/lib/sysusers.d/hearth.conf \
 	usr/lib/modules-load.d/hearth.conf usr/src/hearth-0.1.0/dkms.conf \
 	usr/src/hearth-0.1.0/kmod/core/budget.c usr/src/hearth-0.1.0/Kbuild etc/hearth; do
 	t "installed: $f" test -e "$root/$f"
@@ -80,6 +80,8 @@ t "the packages are built with every library that the build needs" diff "$tmp/ne
 if command -v systemd-analyze >/dev/null && systemd-analyze --help 2>/dev/null | grep -q verify; then
 	sed -i 's|/usr/bin/hearthctl|/bin/true|' "$root/usr/lib/systemd/system/hearth.service"
 	t "systemd understands the unit" systemd-analyze verify --man=no "$root/usr/lib/systemd/system/hearth.service"
+	sed -i 's|/usr/bin/hearthd|/bin/true|' "$root/usr/lib/systemd/system/hearthd.service"
+	t "and hearthd's" systemd-analyze verify --man=no "$root/usr/lib/systemd/system/hearthd.service"
 else
 	echo "ok - systemd understands the unit # SKIP systemd-analyze is not installed"
 fi
@@ -99,6 +101,7 @@ t "and loads it at boot" test -e "$tmp/x/hearth-dkms/usr/lib/modules-load.d/hear
 t "and is built by DKMS when installed" sh -c "dpkg-deb --ctrl-tarfile '$tmp'/deb/hearth-dkms_*.deb | tar -xO ./postinst | grep -q dkms"
 t "hearth holds hearthctl" test -x "$tmp/x/hearth/usr/bin/hearthctl"
 t "and its unit" sh -c "find '$tmp/x/hearth' -name hearth.service | grep -q systemd/system"
+t "and hearthd's" sh -c "find '$tmp/x/hearth' -name hearthd.service | grep -q systemd/system"
 t "and its udev rule" sh -c "find '$tmp/x/hearth' -name 60-hearth.rules | grep -q udev/rules.d"
 t "and its manual pages" test -e "$tmp/x/hearth/usr/share/man/man4/hearth.4.gz"
 t "libhearth-dev holds the header" test -e "$tmp/x/libhearth-dev/usr/include/hearth/hearth.h"
