@@ -12,7 +12,9 @@ LIBHEARTH_SRCS += \
 TESTS += \
 	test_device \
 	test_embedded \
+	test_nomem \
 	# EOL
 BENCHES += \
 	bench_dev \
 	# EOL
+test_nomem_OBJS = $(addprefix -Wl$(,)--wrap=,malloc calloc realloc mmap memfd_create ftruncate mprotect eventfd)

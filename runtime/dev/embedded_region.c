@@ -260,9 +260,9 @@ void emb_purge_oldest(struct emb *e, struct emb_account *acct)
 
 	unoffer(obj);
 	/* whoever breaks the promise not to touch it gets SIGSEGV, not others' data */
-	if (r)
-		mmap(r->base.ptr, obj->size, PROT_NONE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	if (r && mmap(r->base.ptr, obj->size, PROT_NONE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+		mprotect(r->base.ptr, obj->size, PROT_NONE);
 	zero_all(obj);
 	give_back(obj);
 	obj->purged = true;
