@@ -13,6 +13,7 @@
 struct mouth {
 	struct ring *ring;
 	pthread_t thread;
+	pthread_mutex_t lock;      /* of card, for mouth_stop() from any thread */
 	struct audio_out *file, *card;
 	struct trace *trace;
 	atomic_bool stopped;
@@ -34,6 +35,7 @@ int mouth_new(size_t ring_samples, struct mouth **ret_mouth)
 		free(m);
 		return ret;
 	}
+	pthread_mutex_init(&m->lock, NULL);
 	*ret_mouth = m;
 	return 0;
 }
@@ -42,6 +44,7 @@ void mouth_free(struct mouth *m)
 {
 	if (!m)
 		return;
+	pthread_mutex_destroy(&m->lock);
 	ring_free(m->ring);
 	free(m);
 }
@@ -78,13 +81,15 @@ static void *play(void *arg)
 int mouth_start(struct mouth *m, struct audio_out *file, struct audio_out *card, struct trace *trace)
 {
 	m->file = file;
-	m->card = card;
 	m->trace = trace;
 	m->samples = 0;
 	m->first_ns = m->last_ns = 0;
 	m->status = 0;
+	pthread_mutex_lock(&m->lock);
+	m->card = card;
 	atomic_store(&m->stopped, false);
 	ring_reset(m->ring);
+	pthread_mutex_unlock(&m->lock);
 	return -pthread_create(&m->thread, NULL, play, m);
 }
 
@@ -99,6 +104,10 @@ int mouth_finish(struct mouth *m, uint64_t *ret_samples, struct hearth_err *err)
 {
 	ring_end(m->ring);
 	pthread_join(m->thread, NULL);
+	/* The caller may close its card now; a late mouth_stop() must not find it. */
+	pthread_mutex_lock(&m->lock);
+	m->card = NULL;
+	pthread_mutex_unlock(&m->lock);
 	*ret_samples = m->samples;
 	if (m->last_ns) {
 		trace_span(m->trace, "play", "reply", m->first_ns, m->last_ns);
@@ -112,8 +121,10 @@ int mouth_finish(struct mouth *m, uint64_t *ret_samples, struct hearth_err *err)
 
 void mouth_stop(struct mouth *m)
 {
+	pthread_mutex_lock(&m->lock);
 	atomic_store(&m->stopped, true);
 	ring_cancel(m->ring);
 	if (m->card)
 		audio_out_stop(m->card);
+	pthread_mutex_unlock(&m->lock);
 }
