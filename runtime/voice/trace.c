@@ -172,7 +172,7 @@ static const struct {
 	{ "transcript", TRACE_ENDPOINT, TRACE_STT_FINAL },
 	{ "prompt read", TRACE_PREFILL_START, TRACE_PREFILL_END },
 	{ "first token", TRACE_PREFILL_END, TRACE_FIRST_TOKEN },
-	{ "tool call written", TRACE_FIRST_TOKEN, TRACE_TOOL_CALL },
+	{ "tool call decided", TRACE_FIRST_TOKEN, TRACE_TOOL_CALL },
 	{ "home acts", TRACE_TOOL_CALL, TRACE_TOOL_DONE },
 	{ "first reply token", TRACE_TOOL_DONE, TRACE_REPLY_TOKEN },
 	{ "first phrase", TRACE_REPLY_TOKEN, TRACE_FIRST_PHRASE },
@@ -216,9 +216,12 @@ int trace_write_table(const struct trace *t, FILE *out, int width)
 			fprintf(out, "  %-18s %10s %10s\n", rows[r].label, "-", "-");
 			continue;
 		}
-		fprintf(out, "  %-18s %10.1f %10.1f   ", rows[r].label, (double)(from - zero) / 1e6, (double)(to - from) / 1e6);
-		if (to < from)
-			to = from;
+		if (to < from) { /* it was ready before it was needed */
+			fprintf(out, "  %-18s %10.1f %10s   ", rows[r].label, (double)(to - zero) / 1e6, "early");
+			from = to;
+		} else {
+			fprintf(out, "  %-18s %10.1f %10.1f   ", rows[r].label, (double)(from - zero) / 1e6, (double)(to - from) / 1e6);
+		}
 		a = (int)((double)(from - zero) * bar / (double)(until - zero));
 		b = (int)((double)(to - zero) * bar / (double)(until - zero) + 0.999);
 		if (to <= zero) {
