@@ -197,9 +197,9 @@ static bool choose(struct engine *e, struct step *st, struct gen **ret_failed, s
 			n = CHUNK_BESIDE;
 		if (n > e->plan.chunk)
 			n = e->plan.chunk;
-		/* Rows that are asked for each go through the head: fewer at a time. */
-		if (prefill->r.on_prompt && n > 8)
-			n = 8;
+		/* Rows that are asked for each go through the head: as many as it has room for. */
+		if (prefill->r.on_prompt && n > OUT_EXTRA)
+			n = OUT_EXTRA;
 		out = prefill->r.on_prompt ? n : n == left(prefill) && prefill->r.max_tokens;
 		if (!add(e, st, prefill, n, out, ret_failed, err))
 			return false;

@@ -16,8 +16,6 @@
 #define CHUNK_DEFAULT 256u
 #define CHUNK_MAX     4096u
 #define CTX_MAX       (1u << 20)
-/* Rows of one step that can go through the head, besides one for each session. */
-#define OUT_EXTRA     8u
 
 void engine_defaults(struct engine_opts *o)
 {

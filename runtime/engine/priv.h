@@ -24,6 +24,8 @@
 
 #define SESSIONS_MAX    256u
 #define STOP_TOKENS_MAX 32u
+/* Rows of one step that can go through the head, besides one for each session. */
+#define OUT_EXTRA       3u
 
 enum gen_state {
 	GEN_S_IDLE,       /* no gen: the session is free for gen_start() */

@@ -74,7 +74,7 @@ int shape_common(const struct gguf *g, struct model_shape *ret, struct hearth_er
 {
 	struct model_shape s = { .rope_base = 10000.0f };
 	const struct gguf_tensor *embd;
-	uint32_t vl, rd;
+	uint32_t vl, rd, i;
 	struct gguf_str str;
 	float scale;
 	int r;
@@ -152,6 +152,14 @@ int shape_common(const struct gguf *g, struct model_shape *ret, struct hearth_er
 			       (unsigned long long)embd->ne[0], (unsigned long long)embd->ne[1], s.d);
 	s.vocab = (uint32_t)embd->ne[1];
 	s.tied = !gguf_tensor(g, "output.weight");
+	for (i = 0; i < gguf_n_tensors(g); i++) {
+		const struct gguf_tensor *t = gguf_tensor_at(g, i);
+
+		if (t->n_dims != 2)
+			continue;
+		s.types |= t->type < 64 ? 1ull << t->type : 0;
+		s.ragged |= t->ne[1] % 16 != 0;
+	}
 	*ret = s;
 	return 0;
 }

@@ -64,6 +64,8 @@ struct model_shape {
 	float eps;             /* of every RMS norm */
 	float rope_base;       /* NEOX rotation over the whole head_dim */
 	bool tied;             /* the head is the embedding */
+	uint64_t types;        /* bit for each ggml type that a matrix has */
+	bool ragged;           /* some matrix has rows that are no multiple of 16 */
 };
 
 struct model_family {

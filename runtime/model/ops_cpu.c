@@ -40,7 +40,6 @@ struct cpu_ctx {
 	uint8_t *kv_base;
 	size_t page_bytes;
 	uint32_t widest;         /* most columns of a weight */
-	bool floats;             /* some weight is computed in floats */
 	struct ops_bufs bufs;
 	uint8_t *act;            /* tiles of quantised rows, [max_batch] */
 	float *fact;             /* tiles of float rows, [max_batch] */
@@ -71,6 +70,19 @@ size_t cpu_attend_tmp(const struct kv_cfg *kv, uint32_t group)
 
 /* -- memory -------------------------------------------------------------------- */
 
+/* Rows as floats are needed for float weights, and for rows outside of panels. */
+static bool needs_floats(const struct model_shape *s)
+{
+	int t;
+
+	if (s->ragged || s->types & (1ull << QUANT_F32 | 1ull << QUANT_F16 | 1ull << QUANT_BF16))
+		return true;
+	for (t = 0; t < 64; t++)
+		if (s->types >> t & 1 && !cpu_pack_type(t))
+			return true;
+	return false;
+}
+
 /* Walks the scratch in one order, to count (base NULL) and to place. */
 static size_t lay_out(const struct model_shape *s, const struct ops_opts *o, struct cpu_ctx *c,
 		      uint8_t *base)
@@ -93,7 +105,7 @@ static size_t lay_out(const struct model_shape *s, const struct ops_opts *o, str
 	PLACE(c->bufs.a, n * wide * 4);
 	PLACE(c->bufs.h, n * s->ff * 4);
 	PLACE(c->act, n * (widest / 32 + 1) * CPU_ACT_BYTES);
-	PLACE(c->fact, n * widest * 4);
+	PLACE(c->fact, needs_floats(s) ? n * widest * 4 : 0);
 	PLACE(c->cs, n * s->head_dim * 2);
 	PLACE(c->sn, n * s->head_dim * 2);
 	PLACE(c->freq, s->head_dim / 2 * sizeof(double));
@@ -124,14 +136,6 @@ static int cpu_plan(const struct model_shape *s, const struct ops_opts *o, struc
 	return 0;
 }
 
-static int note_floats(struct mat *w, void *arg)
-{
-	if (!w->layout || w->type == QUANT_F32 || w->type == QUANT_F16 ||
-	    w->type == QUANT_BF16 || w->rows % CPU_ROWS)
-		*(bool *)arg = true;
-	return 0;
-}
-
 static int open_with(const struct cpu_kern *k, const struct ops *ops, const struct model *m,
 		     const struct ops_opts *o, void *scratch, void *kv_base,
 		     struct ops_ctx **ret, struct hearth_err *err)
@@ -153,7 +157,6 @@ static int open_with(const struct cpu_kern *k, const struct ops *ops, const stru
 	lay_out(s, o, c, scratch);
 	for (i = 0; i < s->head_dim / 2; i++)
 		c->freq[i] = pow(s->rope_base, -2.0 * i / s->head_dim);
-	model_each_mat((struct model *)m, note_floats, &c->floats);
 	r = team_open(o->threads, &c->team, err);
 	if (r) {
 		free(c);
