@@ -15,6 +15,7 @@
  * channels 16g .. of a value row for the same reason.
  */
 #include "kernels/launch.cuh"
+#include "kernels/rope.cuh"
 #include "kernels/tile.h"
 
 struct at_args {
@@ -28,6 +29,9 @@ struct at_args {
 	unsigned short *act;
 	u32 *count;
 	u32 heads, layer, tiles, splits, groups;
+	/* few rows: what comes before attention, folded in; else qkv is NULL */
+	const float *qkv, *q_norm, *k_norm, *cs;
+	float eps, q_scale;
 };
 
 /* Four signed bytes times a half pair (s, s): two half pairs. */
@@ -46,7 +50,7 @@ template <int HD> struct at_cfg {
 		NT = HD / 8,                  /* output column groups */
 		LD = HD + 8,                  /* floats of a row in shared memory */
 		QS = HD > 128,                /* queries in shared memory: too many registers */
-		SMEM = (4 * 16 * LD + 2 * 4 * 16 + 16) * 4 + (QS ? 16 * (HD + 8) * 2 : 0)
+		SMEM = (4 * 16 * LD + 2 * 4 * 16 + 16) * 4 + 16 * (HD + 8) * 2
 	};
 };
 
@@ -75,18 +79,57 @@ static __global__ void __launch_bounds__(128, HD == 256 || (F16 && HD == 128) ? 
 	const u32 *pages = a.page + sq.page0;
 	int pos[2];
 
+	u32 *const sq16 = (u32 *)(sml + 2 * 4 * 16 + 16);   /* [16][HD + 8] halves */
+
+	if (a.qkv) {
+		const u32 hs = a.heads + 2 * a.kv.kv_heads;
+
+		/* queries of the tile, and the new tokens into their page by the part
+		 * that has the end of the keys (it alone reads them in this launch) */
+		for (u32 i = warp; i < 16; i += 4) {
+			const u32 m = tl.m0 + i, n = sq.first + m / group;
+			unsigned short *row = (unsigned short *)sq16 + i * (HD + 8);
+			float v[HD / 32];
+
+#pragma unroll
+			for (int c = 0; c < HD / 32; c++)
+				v[c] = i < tl.m ? a.qkv[((size_t)n * hs + kh * group + m % group) * HD +
+							c * 32 + lane] : 0;
+			if (i < tl.m)
+				rp_turn<HD>(v, a.q_norm, (const float2 *)a.cs + (size_t)n * (HD / 2), lane, a.eps);
+#pragma unroll
+			for (int c = 0; c < HD / 32; c++)
+				row[c * 32 + lane] = f2h(v[c] * a.q_scale);
+		}
+		for (u32 j = warp; z + 1 == tl.splits && j < 2 * sq.n; j += 4) {
+			const u32 n = sq.first + j / 2, at = sq.pos0 + j / 2, is_v = j % 2;
+			const float *x = a.qkv + ((size_t)n * hs + a.heads + is_v * a.kv.kv_heads + kh) * HD;
+			float v[HD / 32];
+
+#pragma unroll
+			for (int c = 0; c < HD / 32; c++)
+				v[c] = x[c * 32 + lane];
+			if (!is_v)
+				rp_turn<HD>(v, a.k_norm, (const float2 *)a.cs + (size_t)n * (HD / 2), lane, a.eps);
+			rp_store<HD>(a.kv, (u8 *)a.kv.base + (size_t)pages[at / 32] * a.kv.page_bytes +
+				     (is_v ? voff : koff), at % 32, v, lane);
+		}
+		__syncthreads();
+	}
+
 	/* Rows g and g+8 as the A operand. */
 	u32 q[C::QS ? 1 : C::PC][4][4];
-	u32 *const sq16 = (u32 *)(sml + 2 * 4 * 16 + 16);   /* [16][HD + 8] halves */
 #pragma unroll
 	for (int r = 0; r < 2; r++) {
 		const u32 i = g + 8 * r, m = tl.m0 + i;
 		const bool live = i < tl.m;
-		const uint4 *p = (const uint4 *)(a.q + ((size_t)(sq.first + m / group) * a.heads +
-							kh * group + m % group) * HD);
+		const uint4 *p = a.qkv
+			? (const uint4 *)(sq16 + i * (HD / 2 + 4))
+			: (const uint4 *)(a.q + ((size_t)(sq.first + m / group) * a.heads +
+						 kh * group + m % group) * HD);
 
 		pos[r] = live ? (int)(sq.pos0 + m / group) : -1;
-		if (C::QS) {
+		if (C::QS && !a.qkv) {
 			for (u32 c = t + warp * 4; c < HD / 8; c += 16)
 				*(uint4 *)(sq16 + i * (HD / 2 + 4) + c * 4) =
 					live ? p[c] : make_uint4(0, 0, 0, 0);
@@ -111,7 +154,7 @@ static __global__ void __launch_bounds__(128, HD == 256 || (F16 && HD == 128) ? 
 			qc[3][2 + r] = v1.w;
 		}
 	}
-	if (C::QS)
+	if (C::QS && !a.qkv)
 		__syncthreads();
 
 	/* A chunk's keys and values as they lie in the page. */
@@ -331,7 +374,7 @@ static __global__ void __launch_bounds__(128, HD == 256 || (F16 && HD == 128) ? 
 	}
 	__syncthreads();
 
-	const size_t per = 16 * (HD + 2), id = (size_t)kh * a.tiles + blockIdx.y;
+	const size_t per = 16 * (HD + 4), id = (size_t)kh * a.tiles + blockIdx.y;
 	float *part = a.partial + (id * a.splits + z) * per;
 	/* where channel d of a row lies in a row of so */
 	auto col = [](u32 d) {
@@ -430,30 +473,43 @@ static __global__ void __launch_bounds__(128, HD == 256 || (F16 && HD == 128) ? 
 			f[i * 64 + s] *= sum;
 	}
 	__syncthreads();
-	for (u32 e = threadIdx.x; e < tl.m * HD; e += 128) {
-		const u32 i = e / HD, d = e % HD;
-		float v = 0;
+	/* four channels a thread, some parts in flight */
+	enum { U = HD == 64 ? 8 : HD == 128 ? 6 : 2 };
+	for (u32 e0 = 0; e0 < tl.m * (HD / 4); e0 += 128) {
+		const u32 e = e0 + threadIdx.x, i = e / (HD / 4), d = e % (HD / 4) * 4;
+		const bool live = i < tl.m;
+		float4 v = make_float4(0, 0, 0, 0);
 		u32 s = 0;
 
-		for (; s + 8 <= tl.splits; s += 8) {
-			float x[8];
+		for (; live && s < tl.splits; s += U) {
+			float4 x[U];
 
 #pragma unroll
-			for (int k = 0; k < 8; k++)
-				x[k] = part[(s + k) * per + i * HD + d];
+			for (int k = 0; k < U; k++)
+				x[k] = s + k < tl.splits
+					? *(const float4 *)&part[(s + k) * per + i * HD + d]
+					: make_float4(0, 0, 0, 0);
 #pragma unroll
-			for (int k = 0; k < 8; k++)
-				v += f[i * 64 + s + k] * x[k];
+			for (int k = 0; k < U; k++) {
+				const float w = s + k < tl.splits ? f[i * 64 + s + k] : 0;
+
+				v.x += w * x[k].x;
+				v.y += w * x[k].y;
+				v.z += w * x[k].z;
+				v.w += w * x[k].w;
+			}
 		}
-		for (; s < tl.splits; s++)
-			v += f[i * 64 + s] * part[s * per + i * HD + d];
-		put(i, d, v);
+		if (live)
+			*(float4 *)&so[16 * 64 + i * HD + d] = v;
 	}
+	__syncthreads();
+	for (u32 e = threadIdx.x; e < tl.m * HD; e += 128)
+		put(e / HD, e % HD, so[16 * 64 + e]);
 }
 
 extern "C" size_t hk_attn_partial(uint32_t kv_heads, uint32_t tiles, uint32_t splits, uint32_t head_dim)
 {
-	return splits <= 1 ? 0 : (size_t)kv_heads * tiles * splits * 16 * (head_dim + 2);
+	return splits <= 1 ? 0 : (size_t)kv_heads * tiles * splits * 16 * (head_dim + 4);
 }
 
 extern "C" int hk_attn(void *st, const struct hk_dev_info *d, const struct hk_step *s,
@@ -461,13 +517,24 @@ extern "C" int hk_attn(void *st, const struct hk_dev_info *d, const struct hk_st
 {
 	struct at_args k = { s->seq, s->tile, s->page, (const unsigned short *)a->q, a->kv, a->out,
 			     a->partial, (u8 *)a->q8, (unsigned short *)a->act, a->count, a->heads,
-			     a->layer, a->tiles, a->splits, a->groups };
+			     a->layer, a->tiles, a->splits, a->groups,
+			     NULL, NULL, NULL, NULL, 0, 0 };
 	dim3 grid(a->kv.kv_heads, a->tiles, a->splits);
 
 	if (!a->n || !a->tiles)
 		return 0;
+	if (a->rope) {
+		if (a->n * (a->heads / a->kv.kv_heads) > 16)
+			return -EINVAL;
+		k.qkv = a->rope->qkv;
+		k.q_norm = a->rope->q_norm;
+		k.k_norm = a->rope->k_norm;
+		k.cs = a->rope->cs;
+		k.eps = a->rope->eps;
+		k.q_scale = 1.44269504088896f / sqrtf((float)a->kv.head_dim);
+	}
 	if (a->heads % a->kv.kv_heads || !a->splits || a->splits > 64 || (a->splits > 1 && (!a->partial || !a->count)) ||
-	    (!a->out && !a->act && !a->q8) || (uintptr_t)a->q % 16 || (uintptr_t)a->kv.base % 16 ||
+	    (!a->out && !a->act && !a->q8) || (!a->rope && (!a->q || (uintptr_t)a->q % 16)) || (uintptr_t)a->kv.base % 16 ||
 	    a->kv.head_bytes % 16 || a->kv.page_bytes % 16)
 		return -EINVAL;
 #define AT_GO(HD, F) HK_LAUNCH((attn<HD, F>), grid, dim3(128), (at_cfg<HD>::SMEM), st, hk_pdl, k)

@@ -18,14 +18,14 @@
 
 static u32 pick_nt(u32 n)
 {
-	return n <= 16 ? 2 : n <= 32 ? 4 : n <= 64 ? 41 : 81;   /* 41: NT 4, WN 2 */
+	return n <= 16 ? 2 : n <= 32 ? 4 : n <= 64 ? 8 : 82;   /* NT; 82: 8, two warps wide */
 }
 
 extern "C" uint32_t hk_gemm_nb(uint32_t n)
 {
 	u32 p = pick_nt(n);
 
-	return p == 2 ? 16 : p == 4 ? 32 : p == 41 ? 64 : 128;
+	return p == 82 ? 128 : p * 8;
 }
 
 typedef int (*gm_fn)(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k);
@@ -34,7 +34,7 @@ extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_ge
 {
 	struct gm_args k = {};
 	u32 shape = pick_nt(a->n), nb = hk_gemm_nb(a->n), units = tile_units(a->cols);
-	u32 blocks = 0, cols_n, splits, per, threads;
+	u32 blocks = 0, cols_n, splits, per;
 	int type;
 
 	if (!a->n)
@@ -78,16 +78,25 @@ extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_ge
 	k.partial = a->partial;
 	k.count = a->count;
 	cols_n = (a->n + nb - 1) / nb;
-	threads = nb > 32 ? 256 : 128;
-	/* Enough blocks to keep weights flowing: some 8 to 12 warps an SM. */
-	per = (u32)d->sms * (threads == 128 ? 3 : 1);
-	splits = per / (blocks * cols_n);
-	if (splits > units / 2)
-		splits = units / 2;
-	if (splits > 16)
-		splits = 16;
-	if (splits < 1 || !a->partial || !a->count || blocks * cols_n > HK_GEMM_COUNTS)
-		splits = 1;
+	/*
+	 * Parts of k: the time is the waves of blocks that it takes, each as long
+	 * as its units, and about one unit's time a part for adding them up.
+	 */
+	per = (u32)d->sms * (nb == 128 ? 1 : nb == 64 ? 2 : 3);
+	splits = 1;
+	if (a->partial && a->count && blocks * cols_n <= HK_GEMM_COUNTS) {
+		float best = 1e30f;
+
+		for (u32 s = 1; s <= 16 && s <= (units + 1) / 2; s++) {
+			float waves = (float)((blocks * cols_n * s + per - 1) / per);
+			float cost = waves * (float)((units + s - 1) / s) + (s > 1 ? 1.0f + 0.5f * (float)s : 0);
+
+			if (cost < best) {
+				best = cost;
+				splits = s;
+			}
+		}
+	}
 	while (splits > 1 && (size_t)splits * blocks * cols_n * 128 * nb > a->partial_floats)
 		splits--;
 	k.splits = splits;

@@ -109,7 +109,7 @@ template <int T, int NT, int WN> struct gm_cfg {
 	enum {
 		NB = NT * WN * 8, THREADS = 128 * WN, STAGE = NB * 512,
 		STAGES = NB <= 32 ? 3 : 2, SMEM = STAGE * STAGES,
-		BLOCKS = WN == 2 ? 1 : NT == 2 && T != T_F16 ? 3 : 2
+		BLOCKS = WN == 2 ? 1 : NT == 8 ? 2 : 3   /* an SM, as the registers allow */
 	};
 };
 
@@ -120,6 +120,7 @@ gemm(const __grid_constant__ gm_args a)
 	typedef gm_cfg<T, NT, WN> C;
 	typedef typename Tile<T>::Q Q;
 	typedef typename Tile<T>::S S;
+	enum { K = T == T_Q4_K || T == T_Q5_K || T == T_Q6_K };   /* whole units only */
 	HK_SMEM(smem);
 	const u32 units = tile_units(a.cols), UB = TILE_ROWS * Bytes<T>::V;
 	const u32 nt_last = tile_nt(a.cols, units - 1);
@@ -149,11 +150,12 @@ gemm(const __grid_constant__ gm_args a)
 	S sc[2], sn[2]; /* this unit's, the next one's */
 	float acc[2][NT][4];
 
+	/* A tile beyond the matrix reads tile 0, and is not stored. */
 #define GM_LOAD_Q(u, b) do { \
-		int nt_ = (u) + 1 == units ? (int)nt_last : 4; \
+		int nt_ = !K && (u) + 1 == units ? (int)nt_last : 4; \
 		_Pragma("unroll") \
 		for (int m_ = 0; m_ < 2; m_++) { \
-			if (on[m_] && (int)t < nt_) { \
+			if (K || (int)t < nt_) { \
 				Tile<T>::load_q(q[b][m_], wp[m_] + (size_t)(u) * UB, (int)g * nt_ + (int)t, nt_, b); \
 			} else { \
 				S z_; \
@@ -162,10 +164,10 @@ gemm(const __grid_constant__ gm_args a)
 		} \
 	} while (0)
 #define GM_LOAD_S(u) do { \
-		int nt_ = (u) + 1 == units ? (int)nt_last : 4; \
+		int nt_ = !K && (u) + 1 == units ? (int)nt_last : 4; \
 		_Pragma("unroll") \
 		for (int m_ = 0; m_ < 2; m_++) { \
-			if (on[m_] && (int)t < nt_) { \
+			if (K || (int)t < nt_) { \
 				Tile<T>::load_s(sn[m_], wp[m_] + (size_t)(u) * UB, (int)g, (int)g * nt_ + (int)t, nt_); \
 			} else { \
 				Q z_; \
@@ -209,7 +211,6 @@ gemm(const __grid_constant__ gm_args a)
 
 	for (u32 u = u0; u < u1; u++) {
 		const u8 *st = smem + (u - u0) % C::STAGES * C::STAGE + wn * NT * 4096 + lane * 16;
-		const bool dead = u + 1 == units && t >= nt_last;   /* the padding of a short unit */
 
 		cp_wait<C::STAGES - 2>();
 		__syncthreads();
@@ -237,9 +238,6 @@ gemm(const __grid_constant__ gm_args a)
 #pragma unroll
 				for (int j = 0; j < NT; j++) {
 					uint4 v = *(const uint4 *)(st + j * 4096 + (b * 4 + jp) * 512);
-
-					if (dead)
-						v = make_uint4(0, 0, 0, 0);
 #pragma unroll
 					for (int m = 0; m < 2; m++) {
 						mma16816(acc[m][j], a0[m], v.x, v.y);
@@ -352,7 +350,7 @@ static int gm_launch(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k)
 	switch (shape) {
 	case 2: return GM_GO(2, 1);
 	case 4: return GM_GO(4, 1);
-	case 41: return GM_GO(4, 2);
+	case 8: return GM_GO(8, 1);
 	default: return GM_GO(8, 2);
 	}
 #undef GM_GO

@@ -84,7 +84,9 @@ int hk_gemv(void *st, const struct hk_dev_info *d, const struct hk_gemv *a);
 /*
  * The same for many tokens on half tensor cores: activations are halves in
  * fragment order (act_pos), weights become halves in registers. One launch per
- * type; @splits > 1 cuts k and sums in a fixed order through @partial.
+ * type; where the machine would idle, k is cut and summed in a fixed order
+ * through @partial. Every half of the buffer must be a number, padding too
+ * (zero it once).
  */
 struct hk_gemm {
 	uint32_t n, cols;
@@ -189,6 +191,9 @@ struct hk_attn {
 	uint32_t n, heads, layer;
 	uint32_t tiles, splits;       /* upper bounds: the launch's shape */
 	const void *q;
+	/* Instead of q: what hk_rope() would do, in the same launch. Only where
+	 * n * heads / kv_heads <= 16: a sequence is then one tile. */
+	const struct hk_rope *rope;
 	struct hk_kv kv;
 	float *out;                   /* or NULL */
 	void *q8;                     /* rows for the GEMV, or NULL */

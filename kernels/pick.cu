@@ -101,14 +101,24 @@ static __global__ void __launch_bounds__(PICK_T) pick(const __grid_constant__ pk
 	__syncthreads();
 
 	/* Best of the model's own, and NaN. */
-	for (u32 i = tid; i < a.vocab; i += PICK_T) {
-		float f = in[i];
-		u64 k = pk_key(f, i);
+	for (u32 i0 = tid; i0 < a.vocab; i0 += PICK_T * 8) {
+		float v[8];
 
-		bad |= f != f;
-		best = k > best ? k : best;
-		if (change)
-			work[i] = p.has_mask && !(mask[i / 32] >> (i % 32) & 1) ? -INFINITY : f;
+#pragma unroll
+		for (u32 j = 0; j < 8; j++)
+			v[j] = i0 + j * PICK_T < a.vocab ? in[i0 + j * PICK_T] : -INFINITY;
+#pragma unroll
+		for (u32 j = 0; j < 8; j++) {
+			const u32 i = i0 + j * PICK_T;
+			const u64 k = pk_key(v[j], i);
+
+			if (i >= a.vocab)
+				break;
+			bad |= v[j] != v[j];
+			best = k > best ? k : best;
+			if (change)
+				work[i] = p.has_mask && !(mask[i / 32] >> (i % 32) & 1) ? -INFINITY : v[j];
+		}
 	}
 #define PK_BEST() do { \
 		for (int m_ = 16; m_; m_ >>= 1) { \

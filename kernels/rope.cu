@@ -2,11 +2,10 @@
 /*
  * After the QKV product: per head norm (Qwen3), NEOX rotation, q to halves,
  * k and v into their page, int8 with a half scale per 32 channels (or halves).
- * One warp a head of a row; lane l holds channels l, l+32, ..., so a group of
- * 32 is one register across the warp and a rotation pair is in one lane. Bytes:
- * qkv in once, q and kv out once.
+ * One warp a head of a row (rope.cuh). Bytes: qkv in once, q and kv out once.
  */
 #include "kernels/launch.cuh"
+#include "kernels/rope.cuh"
 
 struct rp_args {
 	const u32 *row_seq, *row_pos, *page;
@@ -17,26 +16,6 @@ struct rp_args {
 	u32 heads, layer, n;
 	float eps, q_scale;
 };
-
-template <int HD> CUDA_D void rp_store(const hk_kv &kv, u8 *base, u32 slot, const float *v, u32 lane)
-{
-#pragma unroll
-	for (int i = 0; i < HD / 32; i++) {
-		if (kv.f16) {
-			((unsigned short *)base)[slot * HD + i * 32 + lane] = f2h(v[i]);
-		} else {
-			float amax = warp_max(fabsf(v[i]));
-			/* the half that is stored is the one that divides */
-			u32 d = f2h(amax * (1.0f / 127));
-			float s = h2f(d), inv = s > 0 ? 1 / s : 0;
-			float r = fminf(fmaxf(rintf(v[i] * inv), -127), 127);
-
-			base[slot * HD + i * 32 + lane] = (u8)(int)r;
-			if (lane == 0)
-				((unsigned short *)(base + 32 * HD))[slot * (HD / 32) + i] = (unsigned short)d;
-		}
-	}
-}
 
 template <int HD> static __global__ void __launch_bounds__(128) rope(const __grid_constant__ rp_args a)
 {
@@ -57,28 +36,8 @@ template <int HD> static __global__ void __launch_bounds__(128) rope(const __gri
 	for (int i = 0; i < V; i++)
 		v[i] = x[i * 32 + lane];
 	if (h < a.heads + a.kv.kv_heads) {
-		const float *w = h < a.heads ? a.q_norm : a.k_norm;
-		const float2 *cs = (const float2 *)a.cs + (size_t)n * (HD / 2);
-
-		if (w) {
-			float ss = 0, r;
-
-#pragma unroll
-			for (int i = 0; i < V; i++)
-				ss += v[i] * v[i];
-			r = rsqrtf(warp_sum(ss) / HD + a.eps);
-#pragma unroll
-			for (int i = 0; i < V; i++)
-				v[i] *= r * w[i * 32 + lane];
-		}
-#pragma unroll
-		for (int i = 0; i < V / 2; i++) {
-			float2 c = cs[i * 32 + lane];
-			float p = v[i], q = v[i + V / 2];
-
-			v[i] = p * c.x - q * c.y;
-			v[i + V / 2] = q * c.x + p * c.y;
-		}
+		rp_turn<HD>(v, h < a.heads ? a.q_norm : a.k_norm,
+			    (const float2 *)a.cs + (size_t)n * (HD / 2), lane, a.eps);
 	}
 	if (h < a.heads) {
 		unsigned short *q = a.q + ((size_t)n * a.heads + h) * HD;

@@ -443,7 +443,9 @@ static int run_layer(struct cuda_ctx *c, uint32_t i, uint32_t n, uint32_t tiles,
 		at.act = b->act_a;
 		at.groups = m.groups;
 	}
-	if ((rc = hk_rope(c->stream, &c->step, &rope)) ||
+	if (few && n * c->cap.group <= 16)
+		at.rope = &rope;
+	if ((!at.rope && (rc = hk_rope(c->stream, &c->step, &rope))) ||
 	    (rc = hk_attn(c->stream, &c->dev, &c->step, &at)))
 		return rc;
 
