@@ -102,5 +102,7 @@ $(BUILD)/tests/emu_%: $(BUILD)/obj/tests/gpu/test_%.o $(EMU_OBJS) $(BUILD)/lib/l
 
 test-gpu: ## tests on this machine's GPU, under compute-sanitizer too where it is
 	@tests/gpu/gpu.sh all
-.PHONY: test-gpu
+bench-gpu: ## speed on this machine's GPU: MODEL=FILE.gguf [LLAMA_BENCH=PATH]
+	@tests/gpu/bench.sh $(MODEL) $(LLAMA_BENCH)
+.PHONY: test-gpu bench-gpu
 -include $(shell find $(BUILD)/emu -name '*.d' 2>/dev/null)

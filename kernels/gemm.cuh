@@ -109,7 +109,7 @@ template <int T, int NT, int WN> struct gm_cfg {
 	enum {
 		NB = NT * WN * 8, THREADS = 128 * WN, STAGE = NB * 512,
 		STAGES = NB <= 32 ? 3 : 2, SMEM = STAGE * STAGES,
-		BLOCKS = WN == 2 ? 1 : NT == 8 ? 2 : 3   /* an SM, as the registers allow */
+		BLOCKS = WN == 2 ? 1 : NT == 8 || T == T_F16 ? 2 : 3   /* an SM, as the registers allow */
 	};
 };
 

@@ -12,9 +12,6 @@
  */
 #include "kernels/gemv.cuh"
 
-extern "C" unsigned hk_gemv_ctas10;
-unsigned hk_gemv_ctas10 = 20;   /* TUNE */
-
 static bool gv_type(int t)
 {
 	return t == T_Q4_0 || t == T_Q4_1 || t == T_Q5_0 || t == T_Q5_1 || t == T_Q8_0 ||
@@ -26,7 +23,7 @@ extern "C" int hk_gemv(void *st, const struct hk_dev_info *d, const struct hk_ge
 	struct gv_args k = {};
 	u32 n = a->n <= 1 ? 1 : a->n <= 2 ? 2 : 4, units = tile_units(a->cols);
 	size_t smem = (size_t)n * units * 384 + (WARPS * 2 * 2 * 16 * n + 32 * n) * 4;
-	u32 grid = 0, want = (u32)d->sms * hk_gemv_ctas10 / 10, set = 0;
+	u32 grid = 0, want = (u32)d->sms * 2, set = 0;
 	u32 nseg = a->mode == HK_SWIGLU ? 1 : a->nseg;
 	size_t bytes = 0;
 

@@ -139,7 +139,7 @@ CUDA_D void gv_quantise(const gv_args &a, const gv_smem &s, u32 units, const gv_
 		}
 #pragma unroll
 		for (int i = 0; i < GV_REGS; i++) {
-			if (i * THREADS >= units * 64)
+			if ((u32)i * THREADS >= units * 64)
 				break;
 			if (a.norm && tid + i * THREADS < nv) {
 				v[i].x *= rms * pre.w[i].x;
@@ -468,7 +468,7 @@ CUDA_D void gv_run(const gv_args &a, const gv_seg &sg, u32 cta, unsigned char *s
 
 /* SET 0: the types of a Q4_K_M file, in few registers; 1: all others. */
 template <int N, int SET>
-static __global__ void __launch_bounds__(THREADS, 2) gemv(const __grid_constant__ gv_args a)
+static __global__ void __launch_bounds__(THREADS, SET == 1 && N != 2 ? 1 : 2) gemv(const __grid_constant__ gv_args a)
 {
 	HK_SMEM(smem);
 	u32 i = 0;

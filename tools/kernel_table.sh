@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: MIT
 # From the compiler's reports: registers, shared memory, spills and occupancy of
 # every kernel on SM 8.7 (64 Ki registers, 164 KiB shared, 48 warps an SM), as a
-# Markdown table. `kernel_table.sh spills` names the kernels that spill, on any
-# architecture.
+# Markdown table. `kernel_table.sh spills` names the kernels that spill there.
 # usage: tools/kernel_table.sh [spills] (after make cuda-objs)
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
@@ -16,7 +15,7 @@ cat "$BUILD"/obj/kernels/*.cu.log | awk -v want="${1:-table}" '
 	match($0, /Used [0-9]+/); r = substr($0, RSTART + 5, RLENGTH - 5)
 	sm = 0
 	if (match($0, /[0-9]+ bytes smem/)) { s = substr($0, RSTART, RLENGTH); sub(/ .*/, "", s); sm = s }
-	if (want == "spills" && spill > 0) printf "%s (%s: %d bytes) ", k, arch, spill
+	if (want == "spills" && spill > 0 && arch == "sm_87") printf "%s (%s: %d bytes) ", k, arch, spill
 	if (arch == "sm_87") { R[k] = r; S[k] = sm; P[k] = spill }
 }
 END {

@@ -10,6 +10,7 @@
 #include "engine/priv.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -222,6 +223,38 @@ static bool ends(const struct engine *e, const struct gen *g, int32_t token)
 	return false;
 }
 
+/*
+ * The token where the logits are, when the backend can. 1: *ret is it; 0: the
+ * host must choose; -errno.
+ */
+static int pick_there(struct engine *e, struct gen *g, uint32_t row, const uint32_t *mask,
+		      struct sampler_pick *ret, struct hearth_err *err)
+{
+	struct sampler_ask ask;
+	struct ops_pick p;
+	int32_t token;
+	int r;
+
+	if (!e->ops->pick || !sampler_ask(g->s->sampler, &ask))
+		return 0;
+	p = (struct ops_pick){
+		.row = row, .temp = ask.params->temp, .top_k = ask.params->top_k, .top_p = ask.params->top_p,
+		.min_p = ask.params->min_p, .u = ask.u, .rep_pen = ask.params->rep_pen,
+		.freq_pen = ask.params->freq_pen, .pres_pen = ask.params->pres_pen,
+		.recent = ask.recent, .n_recent = ask.n_recent, .mask = mask,
+	};
+	r = e->ops->pick(e->ctx, &p, 1, &token, err);
+	if (r)
+		return r;
+	if (token < 0) {   /* what is wrong, if anything is, the sampler says */
+		sampler_unask(g->s->sampler);
+		return 0;
+	}
+	sampler_accept(g->s->sampler, token);
+	*ret = (struct sampler_pick){ .token = token, .logprob = NAN };
+	return 1;
+}
+
 /* One token for @g from its output row. False: the gen is finished. */
 static bool take_token(struct engine *e, struct gen *g, struct hearth_err *err)
 {
@@ -237,11 +270,8 @@ static bool take_token(struct engine *e, struct gen *g, struct hearth_err *err)
 	size_t len = 0;
 	int r;
 
-	r = e->ops->logits(e->ctx, g->step_out + (g->r.on_prompt ? g->step_n - 1 : 0), &logits, err);
-	if (r) {
-		fail(e, g, r, err->text);
-		return false;
-	}
+	const uint32_t row = g->step_out + (g->r.on_prompt ? g->step_n - 1 : 0);
+
 	if (g->r.mask) {
 		if (e->valid)
 			memcpy(e->mask, e->valid, words * sizeof(uint32_t));
@@ -254,10 +284,15 @@ static bool take_token(struct engine *e, struct gen *g, struct hearth_err *err)
 			return false;
 		}
 	}
-	r = sampler_pick(s->sampler, logits, mask, &pick);
-	if (r) {
-		fail(e, g, r, r == -ENODATA ? "the grammar or the biases allow no token"
-					    : "the model's output is not a number");
+	r = pick_there(e, g, row, mask, &pick, err);
+	if (!r) {
+		r = e->ops->logits(e->ctx, row, &logits, err);
+		if (!r && (r = sampler_pick(s->sampler, logits, mask, &pick)))
+			err_set(err, r, "%s", r == -ENODATA ? "the grammar or the biases allow no token"
+							    : "the model's output is not a number");
+	}
+	if (r < 0) {
+		fail(e, g, r, err->text);
 		return false;
 	}
 	t = (struct gen_token){ .id = pick.token, .index = g->res.n_out++, .pick = &pick, .t_ns = now_ns() };

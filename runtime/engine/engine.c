@@ -271,7 +271,7 @@ int engine_open(const struct engine_opts *o, struct engine **ret, struct hearth_
 		return r;
 	}
 	if ((r = plan_ops(o->backend, &e->ops, err)) || (r = tok_open(e->gguf, &e->tok, err)) ||
-	    (r = plan_make(e->gguf, o, e->ops, e->tok, &e->plan, err)) || (r = open_pools(e, err)) ||
+	    (r = plan_choose(e->gguf, o, &e->ops, e->tok, &e->plan, err)) || (r = open_pools(e, err)) ||
 	    (r = plan_fit(e->gguf, o, e->ops, e->tok, e->tenant, &e->plan, err)))
 		goto fail;
 	if (!e->plan.fits) {

@@ -55,6 +55,8 @@ void plan_ops_opts(const struct engine_plan *p, struct ops_opts *ret)
 		.max_out = p->sessions + OUT_EXTRA,
 		.max_ctx = p->ctx,
 		.threads = p->threads,
+		.kv_pages = p->kv_pages,
+		.weights = p->bytes[ENGINE_WEIGHTS],
 		.kv = {
 			.type = p->kv,
 			.layers = p->shape.layers,
@@ -97,12 +99,12 @@ static int plan_bytes(const struct gguf *g, const struct engine_opts *o, const s
 		pages = (uint64_t)kv_pages_for(ret->ctx) * ret->sessions;
 	ret->kv_tokens = (uint32_t)tokens;
 	ret->kv_pages = (uint32_t)pages;
+	ret->bytes[ENGINE_WEIGHTS] = page_up(load_region_bytes(g));
 	plan_ops_opts(ret, &oo);
 	r = ops->plan(&ret->shape, &oo, &need, err);
 	if (r)
 		return r;
 	ret->kv_bytes_per_token = kv_page_bytes(&oo.kv) / KV_PAGE;
-	ret->bytes[ENGINE_WEIGHTS] = page_up(load_region_bytes(g));
 	ret->bytes[ENGINE_KV] = page_up(pages * kv_page_bytes(&oo.kv));
 	ret->bytes[ENGINE_SCRATCH] = page_up(need.scratch);
 	ret->bytes[ENGINE_ACCOUNT] = page_up(host_bytes(ret) + need.host + need.device +
@@ -236,6 +238,18 @@ int plan_fit(const struct gguf *g, const struct engine_opts *o, const struct ops
 	return 0;
 }
 
+int plan_choose(const struct gguf *g, const struct engine_opts *o, const struct ops **ops,
+		const struct tok *tok, struct engine_plan *ret, struct hearth_err *err)
+{
+	const bool automatic = !o->backend || !strcmp(o->backend, "auto");
+	int r = plan_make(g, o, *ops, tok, ret, err);
+
+	if (r != -ENOTSUP || !automatic || *ops == ops_cpu())
+		return r;
+	*ops = ops_cpu();
+	return plan_make(g, o, *ops, tok, ret, err);
+}
+
 int engine_plan(const struct engine_opts *o, struct engine_plan *ret, struct hearth_err *err)
 {
 	struct engine_plan p;
@@ -254,7 +268,7 @@ int engine_plan(const struct engine_opts *o, struct engine_plan *ret, struct hea
 		return r;
 	/* The architecture first: what is wrong with an unknown one is just that. */
 	(void)((r = model_shape_read(g, NULL, &p.shape, err)) || (r = tok_open(g, &tok, err)) ||
-	       (r = plan_make(g, o, ops, tok, &p, err)) ||
+	       (r = plan_choose(g, o, &ops, tok, &p, err)) ||
 	       (r = plan_fit(g, o, ops, tok, o->tenant, &p, err)));
 	tok_free(tok);
 	gguf_close(g);

@@ -105,6 +105,10 @@ void *engine_worker(void *e);
 /* Memory plan from an open file, options resolved. */
 int plan_make(const struct gguf *g, const struct engine_opts *o, const struct ops *ops,
 	      const struct tok *tok, struct engine_plan *ret, struct hearth_err *err);
+/* The same; where nobody asked for a backend and @ops cannot run the model, the
+ * CPU can: *ops changes. */
+int plan_choose(const struct gguf *g, const struct engine_opts *o, const struct ops **ops,
+		const struct tok *tok, struct engine_plan *ret, struct hearth_err *err);
 int plan_ops(const char *backend, const struct ops **ret, struct hearth_err *err);
 void plan_ops_opts(const struct engine_plan *p, struct ops_opts *ret);
 /* Fills room[], fits, short_of, ctx_fit from what the tenant's pools allow (NULL: all fits). */

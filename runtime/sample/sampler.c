@@ -31,6 +31,7 @@ struct sampler {
 		int32_t id;
 		uint32_t n;                  /* 0: free, or all left the window */
 	} count[COUNT_SLOTS];
+	uint64_t state_before;               /* of the last sampler_ask() */
 	struct cand *cand;                   /* [vocab] */
 	float *own;                          /* [vocab] the logits before they are changed */
 };
@@ -417,6 +418,25 @@ static bool find_max(const float *l, uint32_t n, uint32_t *ret_at)
 		;
 	*ret_at = at;
 	return true;
+}
+
+bool sampler_ask(struct sampler *s, struct sampler_ask *ret)
+{
+	const struct sampler_params *p = &s->p;
+
+	if (p->n_bias || p->logprobs || p->n_logprobs)
+		return false;
+	s->state_before = s->state;
+	*ret = (struct sampler_ask){
+		.params = p, .recent = s->window, .n_recent = s->n_window,
+		.u = p->temp == 0 ? 0 : uniform(s),
+	};
+	return true;
+}
+
+void sampler_unask(struct sampler *s)
+{
+	s->state = s->state_before;
 }
 
 int sampler_pick(struct sampler *s, float *logits, const uint32_t *mask, struct sampler_pick *ret)

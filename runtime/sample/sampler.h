@@ -83,6 +83,21 @@ int sampler_pick(struct sampler *s, float *logits, const uint32_t *mask,
 /* log(sum(e^logit)): logit minus it is the log-probability. */
 double sampler_log_norm(const float *logits, uint32_t vocab);
 
+/*
+ * What a device needs to know to choose the token that sampler_pick() would.
+ * false: only the host can (biases, log-probabilities). The draw is taken from
+ * the generator; sampler_unask() puts it back when the host must choose after
+ * all. The token then goes to sampler_accept().
+ */
+struct sampler_ask {
+	const struct sampler_params *params;
+	const int32_t *recent;    /* [n_recent], in no order */
+	uint32_t n_recent;
+	double u;                 /* [0, 1) */
+};
+bool sampler_ask(struct sampler *s, struct sampler_ask *ret);
+void sampler_unask(struct sampler *s);
+
 /* Records a token that was forced or chosen elsewhere (penalties see it). */
 void sampler_accept(struct sampler *s, int32_t token);
 
