@@ -390,7 +390,6 @@ CUDA_D void gv_run(const gv_args &a, const gv_seg &sg, u32 cta, unsigned char *s
 				if (u == units || (i == i1 && (!pair || p))) {
 					bool done = u == units && mine;
 					float *part = sm.part + (warp * 2 + (mine ? 1 : 0)) * 32 * N;
-					float h[2][N];
 
 #pragma unroll
 					for (int r = 0; r < 2; r++)
@@ -398,7 +397,6 @@ CUDA_D void gv_run(const gv_args &a, const gv_seg &sg, u32 cta, unsigned char *s
 						for (int n = 0; n < N; n++) {
 							float v = acc[0][r][n], w = acc[1][r][n];
 
-							acc[0][r][n] = acc[1][r][n] = 0;
 							if (!pair)
 								v += w;
 							v += shfl_xor_f(v, 1);
@@ -408,7 +406,7 @@ CUDA_D void gv_run(const gv_args &a, const gv_seg &sg, u32 cta, unsigned char *s
 								w += shfl_xor_f(w, 2);
 							}
 							if (done && pair && a.q8_out) {
-								h[r][n] = gv_silu(v) * w;
+								acc[0][r][n] = gv_silu(v) * w;
 								continue;
 							}
 							if (t != (u32)n % 4)
@@ -422,7 +420,12 @@ CUDA_D void gv_run(const gv_args &a, const gv_seg &sg, u32 cta, unsigned char *s
 							}
 						}
 					if (done && pair && a.q8_out)
-						gv_store_q8<N>(a, sg, tile, h);
+						gv_store_q8<N>(a, sg, tile, acc[0]);
+#pragma unroll
+					for (int r = 0; r < 2; r++)
+#pragma unroll
+						for (int n = 0; n < N; n++)
+							acc[0][r][n] = acc[1][r][n] = 0;
 					if (mine && u != units)
 						pending = (int)tile;
 					if (u == units) {
