@@ -34,7 +34,7 @@ if [ -r models/home-q8_0.gguf ]; then
 	mkdir -p "$BUILD/bench"
 	i=0
 	wavs=()
-	for text in "turn on the kitchen light" "lock the front door" "set the thermostat to twenty one degrees" "turn off the ceiling light"; do
+	for text in "turn on the kitchen light" "lock the front door" "set the thermostat to twenty one degrees" "turn off the wall lamp"; do
 		i=$((i + 1))
 		[ -f "$BUILD/bench/$i.wav" ] || "$BUILD/bin/hearth" say --voice rms -o "$BUILD/bench/$i.wav" "$text"
 		wavs+=("$BUILD/bench/$i.wav")
