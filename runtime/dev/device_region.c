@@ -3,6 +3,7 @@
 #include "dev/device.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,6 +246,56 @@ int dev_region_take_back(struct hearth_region *region, bool *ret_survived)
 	if (!ret)
 		*ret_survived = b.out_survived;
 	return ret;
+}
+
+int dev_region_share(struct hearth_region *region, bool writable, int *ret_fd,
+		     struct hearth_err *err)
+{
+	struct hearth_ioc_share s = {
+		.size = sizeof(s), .flags = writable ? HEARTH_SHARE_WRITE : 0,
+	};
+	int ret;
+
+	ret = dev_call(((struct dev_region *)region)->fd, HEARTH_IOC_SHARE, &s);
+	if (ret)
+		return err_set(err, ret, "the region cannot be shared%s: %s",
+			       writable ? " for writing" : "",
+			       ret == -EROFS ? "it is sealed" :
+			       ret == -EACCES ? "this process has it for reading only" :
+			       strerror(-ret));
+	*ret_fd = s.out_fd;
+	return 0;
+}
+
+int dev_region_import(struct hearth_tenant *t, int fd, struct hearth_region **ret_r,
+		      struct hearth_err *err)
+{
+	struct hearth_ioc_region_get get = { .size = sizeof(get) };
+	struct dev_region *r = NULL;
+	struct dev_pool *pool;
+	int ret, own;
+
+	ret = dev_call(fd, HEARTH_IOC_REGION_GET, &get);
+	/* a connection answers with EINVAL, what is not ours with ENOTTY */
+	if (ret)
+		return err_set(err, ret == -ENOTTY || ret == -ENOENT ? -EINVAL : ret,
+			       "the descriptor %d is not one of a region", fd);
+	pool = dev_pool_by_id(t->h, get.out_pool);
+	if (!pool)
+		return err_set(err, -ENOENT, "the region's pool was made after this connection");
+	if (get.out_flags & HEARTH_REGION_PURGED)
+		return err_set(err, -ESTALE, "the region was purged");
+	/* taken over on success only, so a copy is what may be closed on failure */
+	own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (own < 0)
+		return err_set(err, -errno, "no descriptor is left: %s", strerror(errno));
+	ret = region_make(t, &pool->base, own, get.region, get.out_bytes, 0,
+			  get.out_flags & (HEARTH_REGION_SEALED | HEARTH_REGION_READONLY), &r);
+	if (ret)
+		return err_set(err, ret, "the region cannot be mapped: %s", strerror(-ret));
+	close(fd);
+	*ret_r = &r->base;
+	return 0;
 }
 
 int dev_region_export(struct hearth_region *region, int *ret_fd, struct hearth_err *err)

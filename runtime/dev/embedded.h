@@ -159,6 +159,9 @@ int emb_region_find(struct hearth_tenant *t, struct hearth_pool *pool, const cha
 		    const uint8_t *digest, struct hearth_region **ret_r, struct hearth_err *err);
 int emb_region_purgeable(struct hearth_region *r, struct hearth_err *err);
 int emb_region_take_back(struct hearth_region *r, bool *ret_survived);
+int emb_region_share(struct hearth_region *r, bool writable, int *ret_fd, struct hearth_err *err);
+int emb_region_import(struct hearth_tenant *t, int fd, struct hearth_region **ret_r,
+		      struct hearth_err *err);
 int emb_region_export(struct hearth_region *r, int *ret_fd, struct hearth_err *err);
 int emb_region_drop(struct hearth_pool *pool, const char *name, struct hearth_err *err);
 int emb_regions(struct hearth *h, struct hearth_region_row **ret_rows, size_t *ret_n);

@@ -585,6 +585,19 @@ int emb_region_take_back(struct hearth_region *region, bool *ret_survived)
 	return 0;
 }
 
+int emb_region_share(struct hearth_region *r, bool writable, int *ret_fd, struct hearth_err *err)
+{
+	return err_set(err, -EOPNOTSUPP,
+		       "embedded pools are of one process; a region of them cannot be shared");
+}
+
+int emb_region_import(struct hearth_tenant *t, int fd, struct hearth_region **ret_r,
+		      struct hearth_err *err)
+{
+	return err_set(err, -EOPNOTSUPP,
+		       "embedded pools are of one process; no region comes from another");
+}
+
 int emb_region_export(struct hearth_region *r, int *ret_fd, struct hearth_err *err)
 {
 	return err_set(err, -EOPNOTSUPP,

@@ -374,6 +374,18 @@ int hearth_region_take_back(struct hearth_region *r, bool *ret_survived)
 	return r->t->h->ops->region_take_back(r, ret_survived);
 }
 
+int hearth_region_share(struct hearth_region *r, bool writable, int *ret_fd,
+			struct hearth_err *err)
+{
+	return r->t->h->ops->region_share(r, writable, ret_fd, err);
+}
+
+int hearth_region_import(struct hearth_tenant *t, int fd, struct hearth_region **ret_r,
+			 struct hearth_err *err)
+{
+	return t->h->ops->region_import(t, fd, ret_r, err);
+}
+
 int hearth_region_export(struct hearth_region *r, int *ret_fd, struct hearth_err *err)
 {
 	return r->t->h->ops->region_export(r, ret_fd, err);

@@ -400,8 +400,25 @@ int hearth_region_purgeable(struct hearth_region *r, struct hearth_err *err);
 int hearth_region_take_back(struct hearth_region *r, bool *ret_survived);
 
 /*
- * A descriptor of the region (dma-buf) for another process or a device
- * driver; read-only when sealed. Owned by the caller. Embedded: -EOPNOTSUPP.
+ * A descriptor of the region for another process, which maps it with
+ * hearth_region_import; read-only unless @writable (-EROFS when sealed). The
+ * charge stays, once, with the region's tenant. Owned by the caller. Embedded:
+ * -EOPNOTSUPP.
+ */
+int hearth_region_share(struct hearth_region *r, bool writable, int *ret_fd,
+			struct hearth_err *err);
+
+/*
+ * Maps the region of a descriptor that another process passed on: read-only
+ * when the descriptor or the region is. The descriptor is taken over on
+ * success. @t: whose handle it is; the charge is not moved. -ENOENT: its pool
+ * came after this connection was opened. -EINVAL: no region's descriptor.
+ */
+int hearth_region_import(struct hearth_tenant *t, int fd, struct hearth_region **ret_r,
+			 struct hearth_err *err);
+
+/*
+ * A descriptor of the region (dma-buf) for a device driver or another process; read-only when sealed. Owned by the caller. Embedded: -EOPNOTSUPP.
  */
 int hearth_region_export(struct hearth_region *r, int *ret_fd, struct hearth_err *err);
 

@@ -52,6 +52,10 @@ struct hearth_ops {
 			   struct hearth_err *err);
 	int (*region_purgeable)(struct hearth_region *r, struct hearth_err *err);
 	int (*region_take_back)(struct hearth_region *r, bool *ret_survived);
+	int (*region_share)(struct hearth_region *r, bool writable, int *ret_fd,
+			    struct hearth_err *err);
+	int (*region_import)(struct hearth_tenant *t, int fd, struct hearth_region **ret_r,
+			     struct hearth_err *err);
 	int (*region_export)(struct hearth_region *r, int *ret_fd, struct hearth_err *err);
 	int (*region_drop)(struct hearth_pool *pool, const char *name, struct hearth_err *err);
 	int (*events_open)(struct hearth *h, struct hearth_tenant *t,

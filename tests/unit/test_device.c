@@ -983,6 +983,44 @@ static void export_is_a_descriptor_or_says_that_it_cannot_be(void **state)
 	hearth_region_free(r);
 }
 
+static void a_region_is_shared_by_descriptor(void **state)
+{
+	struct hearth_region *r, *s = NULL;
+	struct fx *f = *state;
+	int fd = -1, ro = -1;
+
+	OK(f, hearth_region_alloc(f->a, f->kv, MIB, 0, 0, 0, &r, &f->err));
+	if (hearth_backend_of(f->h) == HEARTH_BACKEND_EMBEDDED) {
+		assert_int_equal(hearth_region_share(r, true, &fd, &f->err), -EOPNOTSUPP);
+		assert_int_equal(hearth_region_import(f->b, 0, &s, &f->err), -EOPNOTSUPP);
+		hearth_region_free(r);
+		return;
+	}
+	memset(hearth_region_ptr(r), 's', MIB);
+	OK(f, hearth_region_share(r, true, &fd, &f->err));
+	OK(f, hearth_region_share(r, false, &ro, &f->err));
+	OK(f, hearth_region_import(f->b, fd, &s, &f->err));
+	assert_true(all_bytes(hearth_region_ptr(s), 's', MIB));
+	*(char *)hearth_region_ptr(s) = 't';
+	assert_int_equal(*(char *)hearth_region_ptr(r), 't');
+	/* charged once, to its owner */
+	assert_int_equal(current_of(f, f->a, f->kv), MIB);
+	assert_int_equal(current_of(f, f->b, f->kv), 0);
+	hearth_region_close(s);
+	OK(f, hearth_region_import(f->b, ro, &s, &f->err));
+	assert_false(touches(hearth_region_ptr(s), true));
+	assert_int_equal(hearth_region_share(s, true, &fd, &f->err), -EACCES);
+	hearth_region_close(s);
+	OK(f, hearth_region_seal(r, &f->err));
+	assert_int_equal(hearth_region_share(r, true, &fd, &f->err), -EROFS);
+	fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	s = NULL;
+	assert_int_equal(hearth_region_import(f->b, fd, &s, &f->err), -EINVAL);
+	assert_null(s);
+	close(fd);
+	hearth_region_free(r);
+}
+
 int main(int argc, char **argv)
 {
 #define FX(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -1015,6 +1053,7 @@ int main(int argc, char **argv)
 		FX(the_descriptor_is_readable_while_an_event_waits),
 		FX(the_whole_state_can_be_read),
 		FX(a_file_is_read_straight_into_a_region),
+		FX(a_region_is_shared_by_descriptor),
 		FX(export_is_a_descriptor_or_says_that_it_cannot_be),
 	};
 

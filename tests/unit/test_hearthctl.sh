@@ -220,6 +220,16 @@ t "watch by netlink tells the same" 0 '"tenant":"t-tts"' cat "$tmp/watch"
 has "with the new limit" '"limit":1048576'
 t "watch ends after its time" 0 "" $c watch --seconds 1
 
+if command -v setuidgid >/dev/null; then
+	chmod 666 "$dev"
+	t "everybody who may open it can look" 0 "t-kv" setuidgid 65534:65534 $c status
+	t "setting a budget needs the administrator" 4 "administrator" setuidgid 65534:65534 $c budget set t-tts t-account max=2M
+	t "and so does applying" 4 "administrator" setuidgid 65534:65534 $c apply "$tmp/good.yaml"
+	t "and making a pool" 4 "administrator" setuidgid 65534:65534 $c pool create t-mine kv 4M
+	chmod 600 "$dev"
+	t "who may not open it is told how" 4 "join the group hearth" setuidgid 65534:65534 $c status
+fi
+
 t "regions" 0 "REGION" $c regions
 t "regions of no pool" 7 "there is no pool" $c regions t-none
 t "drop of nothing" 7 "has no region nothing" $c drop t-kv nothing
