@@ -13,6 +13,7 @@
 
 #define BOX_ROOM     1024
 #define RING_SAMPLES (4 * 16384)  /* four seconds of answer between engine and card */
+#define FINAL_WAIT_NS INT64_C(60000000000) /* a recogniser that takes longer is broken */
 #define CALLS_MAX    16           /* tool calls in one answer */
 
 /* One generation of the model. */
@@ -715,9 +716,10 @@ static void forget_speech(struct sched *s)
 static void run(struct sched *s, bool listening)
 {
 	bool thinking = !listening, ended = false;
+	int64_t decided_ns = 0;
 
 	while (!s->failed && !ended) {
-		int64_t until = thinking ? chunker_deadline(s->chunker) : INT64_MAX;
+		int64_t until = thinking ? chunker_deadline(s->chunker) : s->decided ? decided_ns + FINAL_WAIT_NS : INT64_MAX;
 		struct mail m;
 
 		if (atomic_load(&s->stopped)) {
@@ -725,7 +727,12 @@ static void run(struct sched *s, bool listening)
 			return;
 		}
 		if (!mailbox_get(s->box, until, &m)) {
-			chunker_tick(s->chunker, mono_ns());
+			if (thinking) {
+				chunker_tick(s->chunker, mono_ns());
+			} else {
+				err_set(&s->r->err, -ETIMEDOUT, "the recogniser gave no transcript within a minute");
+				fail(s, -ETIMEDOUT);
+			}
 			continue;
 		}
 		switch (m.kind) {
@@ -773,6 +780,7 @@ static void run(struct sched *s, bool listening)
 			s->utterance = m.id;
 			s->decided = true;
 			s->too_long = m.status != 0;
+			decided_ns = mono_ns();
 			trace_mark(s->trace, TRACE_SPEECH_END, m.ns);
 			trace_mark(s->trace, TRACE_ENDPOINT, m.decided);
 			trace_span(s->trace, "audio", "speech", ({ int64_t at = m.ns; trace_at(s->trace, TRACE_SPEECH_START, &at); at; }), m.ns);

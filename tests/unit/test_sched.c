@@ -146,7 +146,8 @@ struct gen { pthread_t thread; struct gen_request r; struct gen_result res; cons
 
 int session_open(struct engine *e, struct session **ret, struct hearth_err *err) { *ret = &the_session; return 0; }
 void session_close(struct session *s) { }
-const struct engine_plan *engine_the_plan(const struct engine *e) { static struct engine_plan p = { .ctx = 4096 }; return &p; }
+static struct engine_plan plan = { .ctx = 65536 };
+const struct engine_plan *engine_the_plan(const struct engine *e) { return &plan; }
 const struct tok *engine_tokenizer(const struct engine *e) { return NULL; }
 void gen_defaults(struct gen_request *r) { memset(r, 0, sizeof(*r)); }
 const char *gen_finish_name(enum gen_finish f) { return f == GEN_STOP ? "stop" : f == GEN_LENGTH ? "length" : "other"; }
@@ -225,6 +226,7 @@ int chat_encode(const struct chat *c, const struct tok *t, const struct chat_msg
 	for (i = 1; i < n_msgs; i++) /* the home's message is left out: it is long and always there */
 		n += (size_t)snprintf(encoded + n, sizeof(encoded) - n, "%c:%s%s%s\n", "suat"[msgs[i].role], msgs[i].content,
 				      msgs[i].n_calls ? "+" : "", msgs[i].n_calls ? msgs[i].calls[0].name : "");
+	ids->n = n; /* a token a byte */
 	return 0;
 }
 
@@ -533,6 +535,33 @@ static void tool_rounds_are_bounded(void **state)
 	turn_result_free(&r);
 }
 
+static void a_full_context_forgets_the_oldest_turns_and_says_so(void **state)
+{
+	struct hearth_err err;
+	struct turn_result r;
+	int i, forgot = 0;
+
+	plan.ctx = 256 + 200; /* room for an answer, and for some 200 bytes of talk */
+	for (i = 0; i < 6; i++) {
+		char text[64];
+
+		snprintf(text, sizeof(text), "command number %d of this long conversation", i);
+		script[at_script] = "Yes, and so on.";
+		assert_int_equal(sched_turn_text(sched, text, NULL, &r, &err), 0);
+		assert_int_equal(r.end, TURN_ANSWERED);
+		if (r.forgot) {
+			/* The home is told anew, and only what was said last is there. */
+			assert_non_null(strstr(prompts[n_prompts - 1], "Lamp = off"));
+			assert_null(strstr(prompts[n_prompts - 1], "number 0"));
+			assert_non_null(strstr(prompts[n_prompts - 1], text));
+		}
+		forgot += r.forgot;
+		turn_result_free(&r);
+	}
+	plan.ctx = 65536;
+	assert_true(forgot > 0);
+}
+
 static void an_engine_error_fails_the_turn_and_leaves_the_conversation(void **state)
 {
 	struct hearth_err err;
@@ -600,6 +629,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(without_early_work_it_is_the_same_answer, setup_late, teardown),
 		T(a_silent_model_still_gets_an_answer),
 		T(tool_rounds_are_bounded),
+		T(a_full_context_forgets_the_oldest_turns_and_says_so),
 		T(an_engine_error_fails_the_turn_and_leaves_the_conversation),
 		T(stopping_at_any_moment_ends_the_turn),
 	};
