@@ -50,6 +50,10 @@ def skip(name, why):
     print("ok %d - %s # SKIP %s" % (count, name, why), flush=True)
 
 
+class Skip(Exception):
+    pass
+
+
 def case(needs_model=False):
     def wrap(fn):
         name = fn.__name__
@@ -59,6 +63,8 @@ def case(needs_model=False):
         try:
             fn()
             report(name, True)
+        except Skip as e:
+            skip(name, e)
         except AssertionError as e:
             report(name, False, str(e) or traceback.format_exc(limit=-1))
         except Exception as e:  # a broken test is a failed test
@@ -296,9 +302,10 @@ def a_budget_that_does_not_fit_is_exit_8():
 @case()
 def a_device_that_was_asked_for_and_is_missing_is_exit_10():
     if os.path.exists("/dev/hearth"):
-        return
-    if os.path.exists(MODEL):
-        refused(turn("--device", command()), 10, "/dev/hearth")
+        raise Skip("/dev/hearth is there")
+    if not os.path.exists(MODEL):
+        raise Skip("%s is not there" % os.path.relpath(MODEL, ROOT))
+    refused(turn("--device", command()), 10, "/dev/hearth")
 
 
 # -- bad homes -------------------------------------------------------------------------
@@ -352,8 +359,7 @@ def no_permission_is_exit_9():
     os.chmod(TMP, 0o755)
     r = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", HEARTH, "say", "-o", d + "/a.wav", "hello"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if "setpriv" in r.stderr or "cannot execute" in r.stderr or r.returncode in (126, 127):
-        print("# not as another user here: " + r.stderr.strip())
-        return
+        raise Skip("not as another user here: " + r.stderr.strip())
     assert r.returncode == 9 and "ermission" in r.stderr, "%d %s" % (r.returncode, r.stderr)
     assert not os.listdir(d)
 
@@ -363,8 +369,7 @@ def a_full_disk_leaves_nothing():
     d = path("small")
     os.makedirs(d, exist_ok=True)
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", d], stderr=subprocess.DEVNULL).returncode:
-        print("# a small tmpfs cannot be mounted here; /dev/full stands for it")
-        return
+        raise Skip("a small tmpfs cannot be mounted here; /dev/full stands for it")
     try:
         r = turn("-o", d + "/reply.wav", command())
         assert r.returncode == 9 and "No space left" in r.stderr, "%d %s" % (r.returncode, r.stderr)
