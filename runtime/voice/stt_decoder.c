@@ -24,9 +24,21 @@
 #define SCORE_BASE   2.41
 #define SCORE_LENGTH 0.22   /* times ln(words): a long text must be likelier word by word */
 #define SCORE_SLOW   0.0046 /* times frames per word */
+#define FIT_GOOD     39.0   /* a fit worse than minus this counts against the text: */
+#define SCORE_FIT    0.1    /* in noise any words of the home are about as near as any others */
+
+/*
+ * While audio arrives, the channel (loudness, microphone) is taken to be as in
+ * the utterances before. Where that goes wrong, as in a first utterance, the
+ * sound fits badly; then it is decoded once more as a whole, measured by itself.
+ */
+#define SECOND_LOOK  -38.0
+#define KEEP_S       12     /* of audio; a longer utterance gets no second look */
 
 struct stt_decoder {
 	ps_decoder_t *words;
+	int16_t *kept;
+	size_t n_kept, seen;
 	char text[STT_TEXT];
 	mfcc_t mean[64];   /* of the cepstra, as the acoustic model's file says to begin with */
 };
@@ -61,8 +73,12 @@ int stt_decoder_new(const struct stt_options *o, struct stt_decoder **ret, struc
 		return rc;
 	err_set_logfp(NULL); /* PocketSphinx prints unless told not to */
 	d = calloc(1, sizeof(*d));
-	if (!d)
+	if (d)
+		d->kept = malloc(KEEP_S * STT_RATE * sizeof(*d->kept));
+	if (!d || !d->kept) {
+		free(d);
 		return err_set(err, -ENOMEM, "no memory for speech recognition");
+	}
 	d->words = make(cmd_ln_init(NULL, ps_args(), TRUE, "-hmm", hmm, "-lm", o->lm, "-dict", o->dict,
 				    "-mmap", "no", "-fwdflat", "no", "-bestpath", "yes",
 				    "-logfn", "/dev/null", NULL));
@@ -90,16 +106,23 @@ void stt_decoder_free(struct stt_decoder *d)
 		return;
 	if (d->words)
 		ps_free(d->words);
+	free(d->kept);
 	free(d);
 }
 
 int stt_decoder_begin(struct stt_decoder *d)
 {
+	d->n_kept = d->seen = 0;
 	return ps_start_utt(d->words) < 0 ? -EIO : 0;
 }
 
 int stt_decoder_push(struct stt_decoder *d, const int16_t *pcm, size_t n)
 {
+	d->seen += n;
+	if (n <= KEEP_S * STT_RATE - d->n_kept) {
+		memcpy(d->kept + d->n_kept, pcm, n * sizeof(*pcm));
+		d->n_kept += n;
+	}
 	return ps_process_raw(d->words, pcm, n, FALSE, FALSE) < 0 ? -EIO : 0;
 }
 
@@ -175,7 +198,7 @@ const char *stt_decoder_partial(struct stt_decoder *d, float *ret_ends)
 	return d->text;
 }
 
-int stt_decoder_end(struct stt_decoder *d, struct stt_evidence *ret)
+static int weigh(struct stt_decoder *d, struct stt_evidence *ret)
 {
 	struct stt_evidence e = { .speech_end = -1 };
 	int base = -1;
@@ -186,8 +209,10 @@ int stt_decoder_end(struct stt_decoder *d, struct stt_evidence *ret)
 	clean(ps_get_hyp(d->words, NULL), e.text);
 	for (ps_seg_t *s = ps_seg_iter(d->words); s; s = ps_seg_next(s)) {
 		int sf, ef;
+		int32 acoustic, lm, back;
 
 		ps_seg_frames(s, &sf, &ef);
+		ps_seg_prob(s, &acoustic, &lm, &back);
 		if (base < 0)
 			base = sf; /* frames are counted on from utterance to utterance */
 		if (!is_word(ps_seg_word(s)))
@@ -195,11 +220,29 @@ int stt_decoder_end(struct stt_decoder *d, struct stt_evidence *ret)
 		e.words++;
 		e.frames += ef - sf + 1;
 		e.speech_end = ef + 1 - base;
+		e.fit += acoustic / 1024.0; /* the lattice keeps ten bits of fraction */
 	}
 	if (e.words > 0) {
 		e.lm = judge(d, e.text, &end);
-		e.score = SCORE_BASE + e.lm - SCORE_LENGTH * log(e.words) - SCORE_SLOW * e.frames / e.words;
+		e.fit /= e.frames;
+		e.score = SCORE_BASE + e.lm - SCORE_LENGTH * log(e.words) - SCORE_SLOW * e.frames / e.words +
+			  SCORE_FIT * (e.fit < -FIT_GOOD ? e.fit + FIT_GOOD : 0);
 	}
 	*ret = e;
 	return 0;
+}
+
+int stt_decoder_end(struct stt_decoder *d, struct stt_evidence *ret)
+{
+	struct stt_evidence whole;
+	int rc = weigh(d, ret);
+
+	if (rc || ret->words == 0 || ret->fit >= SECOND_LOOK || d->n_kept != d->seen)
+		return rc;
+	if (ps_start_utt(d->words) < 0 || ps_process_raw(d->words, d->kept, d->n_kept, FALSE, TRUE) < 0)
+		return -EIO;
+	rc = weigh(d, &whole);
+	if (!rc && whole.score > ret->score)
+		*ret = whole;
+	return rc;
 }

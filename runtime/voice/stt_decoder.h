@@ -23,6 +23,7 @@ struct stt_evidence {
 	int frames;         /* of 10 ms, in words */
 	int speech_end;     /* the frame after the last word, -1 */
 	double lm;          /* log10 probability of the text, per word */
+	double fit;         /* acoustic score of the words per frame: 0 is perfect, lower is worse */
 	double score;       /* the verdict: below the threshold (0) it is no command */
 };
 

@@ -185,8 +185,8 @@ static void decode(struct stt_decoder *d, const char *label, const char *want, i
 	t->audio_s += (double)n / 16000;
 	t->decode_s += (double)(t2 - t0) / 1e9;
 	if (opt.list)
-		printf("%s\t%s\t%s\t%d\t%d\t%.3f\t%.3f\n", label, want ? want : "-", e.text, e.words,
-		       e.frames, e.lm, e.score);
+		printf("%s\t%s\t%s\t%d\t%d\t%.3f\t%.2f\t%.3f\n", label, want ? want : "-", e.text, e.words,
+		       e.frames, e.lm, e.fit, e.score);
 }
 
 static int by_value(const void *a, const void *b)
