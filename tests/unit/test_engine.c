@@ -60,6 +60,7 @@ struct heard {
 	atomic_uint seen;            /* tokens so far, for other threads */
 	struct gen_result res;
 	uint32_t slow_us;            /* time each callback takes */
+	atomic_bool *gate;           /* the first callback waits for it */
 };
 
 static bool on_token(void *arg, const struct gen_token *t)
@@ -73,6 +74,8 @@ static bool on_token(void *arg, const struct gen_token *t)
 	h->len += t->len;
 	h->text[h->len] = 0;
 	atomic_fetch_add(&h->seen, 1);
+	while (h->gate && !atomic_load(h->gate))
+		nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
 	if (h->slow_us)
 		nanosleep(&(struct timespec){ .tv_nsec = h->slow_us * 1000l }, NULL);
 	return h->stop_after && h->n >= h->stop_after;
@@ -565,6 +568,7 @@ static void refusals(void **state)
 	struct gen *g, *g2;
 	int32_t t[600];
 	const char *stop = "";
+	atomic_bool gate = false;
 
 	o.ctx = 128;
 	e = open_with(&o);
@@ -592,11 +596,12 @@ static void refusals(void **state)
 	REFUSED(r.sample.temp = 5, -EINVAL, "temperature");
 	/* One at a time. */
 	request(&r, &h, t, 10, 100);
-	h.slow_us = 1000;
+	h.gate = &gate;
 	assert_int_equal(gen_start(s, &r, &g, &err), 0);
 	assert_int_equal(gen_start(s, &r, &g2, &err), -EBUSY);
 	assert_int_equal(session_rewind(s, 0), -EBUSY);
 	assert_int_equal(gen_wait(g, 1, NULL), -ETIMEDOUT);
+	atomic_store(&gate, true);
 	gen_free(g);
 	engine_close(e);
 }
@@ -694,6 +699,7 @@ static void batched_like_alone(void **state)
 	struct engine *e;
 	int32_t t[MANY][200];
 	uint32_t differ = 0;
+	atomic_bool gate = false;
 
 	o.sessions = MANY;
 	o.prefix_cache = false;
@@ -709,8 +715,10 @@ static void batched_like_alone(void **state)
 	for (int i = 0; i < MANY; i++) {
 		request(&r, &both[i], t[i], 30 + 30 * (uint32_t)i, 40);
 		r.prio = i % 2 ? GEN_BACKGROUND : GEN_NORMAL;
+		both[i].gate = &gate;       /* nobody runs ahead of the others */
 		assert_int_equal(gen_start(s[i], &r, &g[i], &err), 0);
 	}
+	atomic_store(&gate, true);
 	for (int i = 0; i < MANY; i++) {
 		assert_int_equal(gen_wait(g[i], -1, &both[i].res), 0);
 		gen_free(g[i]);
@@ -733,7 +741,7 @@ static void batched_like_alone(void **state)
 			assert_true(fabsf(alone[i].logprob[k] - both[i].logprob[k]) < 0.1f);
 		}
 	}
-	assert_true(differ <= 1);
+	assert_true(differ <= 2);
 	engine_close(e);
 }
 
@@ -789,6 +797,7 @@ static void memory(void **state)
 	struct gen *g[3];
 	struct engine *e;
 	int32_t t[3][400];
+	atomic_bool gate = false;
 	int ended = 0;
 
 	o.sessions = 3;
@@ -804,8 +813,10 @@ static void memory(void **state)
 	}
 	for (int i = 0; i < 3; i++) {
 		request(&r, &h[i], t[i], 100, 200);
+		h[i].gate = &gate;
 		assert_int_equal(gen_start(s[i], &r, &g[i], &err), 0);
 	}
+	atomic_store(&gate, true);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(gen_wait(g[i], -1, &h[i].res), 0);
 		gen_free(g[i]);
