@@ -91,7 +91,7 @@ if ! command -v dh >/dev/null || ! command -v dh_dkms >/dev/null; then
 	[ $bad -eq 0 ]
 	exit
 fi
-t "make deb works" make -s BUILD="$B" DEB_BUILD="$B" DEB_OUT="$tmp/deb" deb
+t "make deb works" make -s BUILD="$B" DEB_BUILD="$B" DEB_OUT="$tmp/deb" DEB_ZIP=-Znone deb
 for p in hearth-dkms hearth libhearth-dev; do
 	mkdir -p "$tmp/x/$p"
 	t "package $p" sh -c "dpkg-deb -x '$tmp'/deb/${p}_${version}_*.deb '$tmp/x/$p'"
