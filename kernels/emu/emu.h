@@ -2,9 +2,10 @@
 /*
  * The kernels on a machine without a GPU: the same source, compiled as C++,
  * one fiber per thread of a block, one block at a time. Warp instructions are
- * meeting points of 32 fibers; shared memory is poisoned before each block.
- * It finds wrong indices, wrong layouts and unwritten outputs; it does not
- * find races between warps, and says nothing about speed.
+ * meeting points of 32 fibers; shared memory is poisoned before each block, and
+ * threads between two meeting points run in random order. It finds wrong
+ * indices, wrong layouts, unwritten outputs and missing barriers; it does not
+ * find races between blocks, and says nothing about speed.
  */
 #ifndef HEARTH_EMU_H
 #define HEARTH_EMU_H
