@@ -44,9 +44,10 @@ static struct page *export_page(struct hearth_export *ex, u64 at)
 	return page;
 }
 
+typedef void (*run_fn)(struct page *page, unsigned int len, void *arg);
+
 /* Calls @fn for each physical run of at most @max bytes; the number of them. */
-static u32 for_each_run(struct hearth_export *ex, u64 max,
-			void (*fn)(struct page *page, unsigned int len, void *arg), void *arg)
+static u32 walk_runs(struct hearth_export *ex, u64 max, run_fn fn, void *arg)
 {
 	struct page *page, *next;
 	u64 at = 0, len;
@@ -124,11 +125,11 @@ static struct sg_table *export_map(struct dma_buf_attachment *attach, enum dma_d
 	sgt = kzalloc(sizeof(*sgt), GFP_KERNEL);
 	if (!sgt)
 		return ERR_PTR(-ENOMEM);
-	ret = sg_alloc_table(sgt, for_each_run(ex, max, NULL, NULL), GFP_KERNEL);
+	ret = sg_alloc_table(sgt, walk_runs(ex, max, NULL, NULL), GFP_KERNEL);
 	if (ret)
 		goto err_free;
 	sg = sgt->sgl;
-	for_each_run(ex, max, set_sg, &sg);
+	walk_runs(ex, max, set_sg, &sg);
 	ret = dma_map_sgtable(attach->dev, sgt, dir, 0);
 	if (ret)
 		goto err_table;
@@ -289,6 +290,7 @@ static int export_begin(struct hearth_region *r, struct hearth_export *ex)
 	else if (r->sealed && ex->write)
 		ret = -EROFS;
 	if (!ret) {
+		r->reached = true;
 		r->exports++;
 		r->exports_write += ex->write;
 		kref_get(&r->ref);

@@ -178,11 +178,17 @@ struct page *hearth_pool_page(struct hearth_pool *pool, u64 offset)
 /* Nothing but the pool has any of these pages. */
 bool hearth_pool_idle(struct hearth_pool *pool, u64 offset, u64 bytes)
 {
-	u64 end = offset + bytes;
+	u64 end = offset + bytes, stop;
 
-	for (; offset < end; offset += PAGE_SIZE) {
-		if (page_count(hearth_pool_page(pool, offset)) != 1)
-			return false;
+	while (offset < end) {
+		struct hearth_block *blk = xa_load(&pool->blocks, offset >> BLOCK_SHIFT);
+		u32 i = (offset & (BLOCK_SIZE_ - 1)) >> PAGE_SHIFT;
+
+		stop = min_t(u64, end, ALIGN(offset + 1, BLOCK_SIZE_));
+		for (; offset < stop; offset += PAGE_SIZE, i++) {
+			if (page_count(blk->large ? blk->large + i : blk->parts[i]) != 1)
+				return false;
+		}
 	}
 	return true;
 }

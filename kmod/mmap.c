@@ -134,6 +134,7 @@ int hearth_region_mmap(struct hearth_region *r, struct vm_area_struct *vma)
 			goto out;
 		vm_flags_clear(vma, VM_MAYWRITE);
 	}
+	r->reached = true;
 	vm_flags_clear(vma, VM_MAYEXEC);
 	vm_flags_set(vma, VM_MIXEDMAP | VM_DONTEXPAND | VM_DONTDUMP);
 	ret = populate(r, vma, batch);

@@ -240,7 +240,7 @@ static int state_get(struct sk_buff *in, struct genl_info *info)
 static void copy_name(char *to, const struct nlattr *a)
 {
 	memset(to, 0, HEARTH_NAME_MAX);
-	nla_strscpy(to, a, HEARTH_NAME_MAX);
+	strscpy(to, nla_data(a), HEARTH_NAME_MAX);	/* the policy saw its end */
 }
 
 static int pool_get(struct sk_buff *in, struct genl_info *info)

@@ -453,7 +453,7 @@ bad:
 int hearth_pools_init(void)
 {
 	static const char * const names[] = { "weights", "kv", "scratch", "account" };
-	char *texts[] = { weights, kv, scratch, account };
+	const char *const texts[] = { weights, kv, scratch, account };
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(names); i++) {

@@ -157,6 +157,7 @@ struct hearth_region {
 	bool offered;
 	/* region->lock */
 	bool sealed;
+	bool reached;			/* was mapped or exported: somebody may hold pages */
 	u32 writers;			/* mappings that are or may become writable */
 	u32 exports;
 	u32 exports_write;

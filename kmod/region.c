@@ -28,11 +28,16 @@ static struct hearth_budget *region_budget(const struct hearth_region *r)
 
 /* -- end ----------------------------------------------------------------------- */
 
-/* Nothing but the pool has any page of it. No lock needed once it is dead. */
+/*
+ * Nothing but the pool has any page of it. Of what was never mapped or exported
+ * nobody can have.
+ */
 static bool region_idle(const struct hearth_region *r)
 {
 	const struct extent *e;
 
+	if (!r->reached)
+		return true;
 	for (e = r->first; e; e = e->link) {
 		if (!hearth_pool_idle(r->pool, e->start, e->size))
 			return false;

@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static int port = 2, kmsg = -1, bad;
+static int port = 2, kmsg = -1, bad, selftests;
 
 static void say(const char *fmt, ...)
 {
@@ -68,6 +68,10 @@ static int scan_log(const char *what)
 		text = strchr(line, ';');
 		text = text ? text + 1 : line;
 		text[strcspn(text, "\n")] = 0;
+		if (strstr(text, "hearth: selftest")) {
+			say("# %s\n", text);
+			selftests += strstr(text, " passed") != NULL;
+		}
 		for (i = 0; i < sizeof(splats) / sizeof(*splats); i++) {
 			if (strstr(text, splats[i])) {
 				if (hits++ < 8)
@@ -249,6 +253,11 @@ int main(void)
 			}
 			if (scan_log(line))
 				bad = 1;
+			if (strstr(line, "hearth.ko") && !ret) {
+				say("%s - vectors of the core replayed in the kernel\n",
+				    selftests == 4 ? "ok" : "not ok");
+				bad |= selftests != 4;
+			}
 		} else if (!strcmp(line, "kmemleak")) {
 			kmemleak();
 		} else {

@@ -33,7 +33,8 @@ keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
 opts=(-o Dir::Etc::sourcelist="$apt/sources.list" -o Dir::Etc::sourceparts=-
       -o Dir::State::lists="$apt/lists" -o Dir::State::status=/dev/null
-      -o Dir::Cache="$apt/cache" -o Acquire::Languages=none
+      -o Dir::Cache="$apt/cache" -o Dir::Cache::pkgcache=pkgcache.bin
+      -o Dir::Cache::srcpkgcache=srcpkgcache.bin -o Acquire::Languages=none
       -o APT::Architectures::=amd64 -o APT::Architectures::=arm64
       -o APT::Sandbox::User=root -o Acquire::Retries=2)
 
@@ -60,6 +61,30 @@ depends() { apt-cache "${opts[@]}" show "$1" | sed -n 's/^Depends: //p' | head -
 
 fetch() { # PACKAGE:ARCH[=VERSION]... into the current folder
 	apt-get "${opts[@]}" -qq download "$@" >&2
+}
+
+# kbuild's programs of a newer suite want a newer C library than this machine
+# may have: then they are run with the suite's own.
+old_libc() { # TMP DIR SUITE KBUILD
+	local kb=$1/root/usr/lib/$4 host f
+	# Any of them that is a program and not a script tells.
+	f=$(find "$kb/scripts" -type f -perm -u+x -exec sh -c 'head -c 4 "$1" | grep -q ELF' _ {} \; -print | head -n 1)
+	[ -n "$f" ] || return 0
+	{ "$f" </dev/null 2>&1 || true; } | grep -q 'GLIBC_.*not found' || return 0
+	host=$(dpkg --print-architecture)
+	mkdir -p "$1/libc"
+	(cd "$1/debs" && for f in libc6 libelf1t64 zlib1g libzstd1; do
+		fetch "$f:$host=$(candidate "$f:$host" "$3")"
+		dpkg-deb -x "$f"_*.deb "$1/libc"
+	done)
+	find "$kb" -type f -perm -u+x | while read -r f; do
+		[ "$(head -c 4 "$f" | tail -c 3)" = ELF ] || continue
+		mv "$f" "$f.elf"
+		# shellcheck disable=SC2016
+		printf '#!/bin/sh\nl=%s/libc/usr/lib/x86_64-linux-gnu\nexec $l/ld-linux-x86-64.so.2 --library-path $l %s "$@"\n' \
+			"$2" "$2/${f#"$1"/}.elf" >"$f"
+		chmod +x "$f"
+	done
 }
 
 get() {
@@ -97,10 +122,12 @@ get() {
 			[ -L "$tmp/root/usr/src/$headers/$l" ] || continue
 			ln -sfn "../../lib/$kbuild/$l" "$tmp/root/usr/src/$headers/$l"
 		done
-		cp "$tmp/root/boot/vmlinuz-$kver" "$tmp/vmlinuz"
+		cp "$tmp/root/boot/vmlinuz-$kver" "$tmp/vmlinuz" 2>/dev/null ||
+			cp "$tmp/root/lib/modules/$kver/vmlinuz" "$tmp/vmlinuz"
 		ln -s "root/usr/src/$headers" "$tmp/build"
 		ln -s "root/lib/modules/$kver" "$tmp/modules"
 		echo "$kver" >"$tmp/release"
+		old_libc "$tmp" "$dir" "$suite" "$kbuild"
 		rm -rf "$tmp/debs" "$tmp"/root/usr/share "$tmp"/root/boot
 		touch "$tmp/ok"
 		rm -rf "$dir"; mv "$tmp" "$dir"
