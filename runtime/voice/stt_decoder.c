@@ -13,6 +13,7 @@
 #include <sphinxbase/feat.h>
 #include <sphinxbase/ngram_model.h>
 
+#define SEARCH     "_default" /* what PocketSphinx calls the search that -lm makes */
 #define MODEL_DIR  "/usr/share/pocketsphinx/model/en-us/"
 
 /*
@@ -37,6 +38,7 @@
 
 struct stt_decoder {
 	ps_decoder_t *words;
+	ngram_model_t *lm;   /* the decoder's own; asking for it each time leaks inside PocketSphinx */
 	int16_t *kept;
 	size_t n_kept, seen;
 	char text[STT_TEXT];
@@ -89,6 +91,11 @@ int stt_decoder_new(const struct stt_options *o, struct stt_decoder **ret, struc
 	if (feat_cepsize(ps_get_feat(d->words)) > (int)(sizeof(d->mean) / sizeof(d->mean[0]))) {
 		stt_decoder_free(d);
 		return err_set(err, -EBADMSG, "the acoustic model %s has features of a size that is not known here", hmm);
+	}
+	d->lm = ps_get_lm(d->words, SEARCH);
+	if (!d->lm) {
+		stt_decoder_free(d);
+		return err_set(err, -EBADMSG, "PocketSphinx has no language model after loading %s", o->lm);
 	}
 	cmn_live_get(ps_get_feat(d->words)->cmn_struct, d->mean);
 	*ret = d;
@@ -143,7 +150,7 @@ static bool is_word(const char *w)
 /* What the language model says of a text: per word, and of its end. */
 static double judge(struct stt_decoder *d, const char *text, double *ret_end)
 {
-	ngram_model_t *lm = ps_get_lm(d->words, ps_get_search(d->words));
+	ngram_model_t *lm = d->lm;
 	logmath_t *lmath = ps_get_logmath(d->words);
 	char copy[STT_TEXT], *save = NULL;
 	int32 past[2] = { ngram_wid(lm, "<s>"), 0 }; /* latest first */
