@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # The kernels and the CUDA table on the host emulation: no GPU needed.
+set -o pipefail
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=${BUILD:-build}
 if ! command -v "${CXX:-g++}" >/dev/null; then
@@ -14,4 +15,6 @@ make -s --no-print-directory -j2 BUILD="$BUILD" "$BUILD/tests/emu_kernels" "$BUI
 rc=0
 "$BUILD/tests/emu_kernels" quick | grep -v '^1\.\.' || rc=1
 "$BUILD/tests/emu_model" | grep -v '^1\.\.' || rc=1
+# Trained weights: the model that is shipped, against the CPU backend.
+"$BUILD/tests/emu_model" models/home-q4_k_m.gguf 16 | grep -v '^1\.\.' || rc=1
 exit $rc

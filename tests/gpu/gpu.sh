@@ -36,6 +36,8 @@ run() {
 }
 run "$BUILD/tests/gpu_kernels"
 run "$BUILD/tests/gpu_model"
+run "$BUILD/tests/gpu_model" models/home-q4_k_m.gguf 256
+run "$BUILD/tests/gpu_model" models/home-q8_0.gguf 256
 if [ "${1:-}" = all ]; then
 	san=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
 	if [ -z "$san" ]; then
