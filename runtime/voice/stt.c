@@ -88,10 +88,7 @@ static void finish(struct stt *s, enum stt_verdict v)
 
 static void abandon(struct stt *s)
 {
-	struct stt_evidence e;
-
-	/* PocketSphinx wants every utterance ended before the next begins. */
-	stt_decoder_end(s->dec, &e);
+	stt_decoder_drop(s->dec);
 	finish(s, STT_CANCELLED);
 }
 

@@ -42,6 +42,7 @@ struct stt_decoder {
 	int16_t *kept;
 	size_t n_kept, seen;
 	char text[STT_TEXT];
+	mfcc_t before[64]; /* the mean when the utterance began */
 	mfcc_t mean[64];   /* of the cepstra, as the acoustic model's file says to begin with */
 };
 
@@ -120,7 +121,15 @@ void stt_decoder_free(struct stt_decoder *d)
 int stt_decoder_begin(struct stt_decoder *d)
 {
 	d->n_kept = d->seen = 0;
+	cmn_live_get(ps_get_feat(d->words)->cmn_struct, d->before);
 	return ps_start_utt(d->words) < 0 ? -EIO : 0;
+}
+
+void stt_decoder_drop(struct stt_decoder *d)
+{
+	/* PocketSphinx wants every utterance ended before the next begins. */
+	ps_end_utt(d->words);
+	cmn_live_set(ps_get_feat(d->words)->cmn_struct, d->before);
 }
 
 int stt_decoder_push(struct stt_decoder *d, const int16_t *pcm, size_t n)

@@ -38,5 +38,7 @@ int stt_decoder_push(struct stt_decoder *d, const int16_t *pcm, size_t n);
 /* The text so far, "" when none; and how probable it is that a command ends here. */
 const char *stt_decoder_partial(struct stt_decoder *d, float *ret_ends);
 int stt_decoder_end(struct stt_decoder *d, struct stt_evidence *ret);
+/* Ends it without a result, and learns nothing of the room from a part of an utterance. */
+void stt_decoder_drop(struct stt_decoder *d);
 
 #endif
