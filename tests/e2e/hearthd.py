@@ -356,7 +356,6 @@ def test_leaving(d):
             if l.startswith(name + " "):
                 return float(l.split()[1])
 
-    before = counter("hearth_requests_cancelled_total")
     c = socket.create_connection(("127.0.0.1", d.port))
     body = json.dumps(chat("tell me a long story", stream=True, max_tokens=1500, temperature=1, logit_bias={})).encode()
     c.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + KEY.encode() +
@@ -369,7 +368,6 @@ def test_leaving(d):
     check(counter("hearth_sessions_active") == 0, "a client that leaves frees its session")
     s, j, _ = call(d, "POST", "/v1/chat/completions", chat("say something"))
     check(s == 200, "and the next request is served", j)
-    return before
 
 
 def test_many(d):
@@ -601,7 +599,7 @@ def test_realtime(d):
     w.send({"type": "response.cancel", "event_id": "x1"})
     e = w.until("error")[-1]
     check(e["error"]["code"] == "response_cancel_not_active" and e["error"]["event_id"] == "x1", "realtime: cancel with nothing running is an error that breaks nothing", e)
-    for name, msg, word in (("no JSON", b"{", "JSON"), ("unknown event", {"type": "dance"}, "dance" if False else "not known"), ("bad audio", {"type": "input_audio_buffer.append", "audio": "***"}, "base64"),
+    for name, msg, word in (("no JSON", b"{", "JSON"), ("unknown event", {"type": "dance"}, "not known"), ("bad audio", {"type": "input_audio_buffer.append", "audio": "***"}, "base64"),
                             ("odd audio", {"type": "input_audio_buffer.append", "audio": "AAAA"}, "16-bit"), ("empty commit", {"type": "input_audio_buffer.commit"}, "100 ms"),
                             ("no item", {"type": "conversation.item.truncate", "item_id": "nope", "audio_end_ms": 5}, "no such item"),
                             ("bad schema", {"type": "session.update", "session": {"tools": [{"type": "function", "name": "f", "parameters": {"not": {}}}]}}, "not")):
