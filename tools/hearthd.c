@@ -34,6 +34,7 @@ enum { EXIT_CONFIG = 2, EXIT_MODEL = 3, EXIT_LISTEN = 4 };
 struct daemon {
 	struct config cfg;
 	struct service *service;
+	struct keyring *keys;
 	struct http_server *http;
 	struct wyoming *wyoming;
 	char *tls_cert, *tls_key;
@@ -68,24 +69,27 @@ static const struct http_route routes[] = {
 
 static int auth(void *ctx, const char *bearer, int *ret_who)
 {
-	if (!d.cfg.n_keys)
-		return 0;
-	*ret_who = bearer ? config_find_key(&d.cfg, bearer) : -1;
-	return *ret_who < 0 ? -EACCES : 0;
+	return keyring_find(d.keys, bearer, ret_who);
 }
 
-static void log_request(void *ctx, const char *id, const char *method, const char *path, int status, uint64_t ns, uint64_t bytes)
+static void release(void *ctx, int who)
+{
+	keyring_drop(d.keys, who);
+}
+
+static void log_request(void *ctx, const char *id, const char *method, const char *path, int status, uint64_t ns, uint64_t bytes, int who)
 {
 	struct timespec t;
-	char when[40];
+	char when[40], name[64];
 	struct tm tm;
 
+	keyring_name(d.keys, who, name);
 	clock_gettime(CLOCK_REALTIME, &t);
 	gmtime_r(&t.tv_sec, &tm);
 	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", &tm);
 	pthread_mutex_lock(&d.log_lock);
 	if (d.cfg.log_json) {
-		json_t *o = json_pack("{s:s,s:s,s:s,s:s,s:i,s:f,s:I}", "time", when, "id", id, "method", method, "path", path,
+		json_t *o = json_pack("{s:s,s:s,s:s,s:s,s:s,s:i,s:f,s:I}", "time", when, "id", id, "key", name, "method", method, "path", path,
 				      "status", status, "ms", (double)ns / 1e6, "bytes", (json_int_t)bytes);
 		char *line = json_dumps(o, JSON_COMPACT);
 
@@ -94,7 +98,7 @@ static void log_request(void *ctx, const char *id, const char *method, const cha
 		free(line);
 		json_decref(o);
 	} else {
-		fprintf(stderr, "%s.%03ldZ %s %s %.200s %d %.1f ms %llu bytes\n", when, t.tv_nsec / 1000000, id, method, path, status,
+		fprintf(stderr, "%s.%03ldZ %s %s %s %.200s %d %.1f ms %llu bytes\n", when, t.tv_nsec / 1000000, id, name, method, path, status,
 			(double)ns / 1e6, (unsigned long long)bytes);
 	}
 	pthread_mutex_unlock(&d.log_lock);
@@ -136,13 +140,23 @@ static char *read_pem(const char *path, struct hearth_err *err)
 	return text;
 }
 
+/* Until the model is there. */
+static void loading(struct http_req *r)
+{
+	http_answer_header(r, "Retry-After", "1");
+	if (strstr(http_path(r), "/health"))
+		http_reply_json(r, 503, json_pack("{s:s,s:s}", "status", "loading", "why", "the model is being loaded"));
+	else
+		http_error(r, 503, "loading", NULL, "the model is being loaded");
+}
+
 static int start_http(struct hearth_err *err)
 {
 	struct http_opts o = {
 		.host = d.cfg.http.host, .port = d.cfg.http.port, .unix_path = d.cfg.http.unix_path,
 		.max_body = d.cfg.max_body, .max_connections = d.cfg.max_connections, .idle_seconds = d.cfg.idle_seconds,
 		.cors = d.cfg.http.cors, .routes = routes, .n_routes = sizeof(routes) / sizeof(routes[0]),
-		.auth = auth, .log = log_request, .ctx = d.service,
+		.auth = auth, .release = release, .log = log_request, .loading = loading,
 	};
 
 	if (d.cfg.http.tls_cert) {
@@ -217,27 +231,67 @@ static int serve(int sfd)
 	}
 }
 
-/* What can change without losing a conversation: keys, limits, log. */
+/* Takes over what can change without losing a conversation; everything or nothing. */
+static int take_over(struct config *next, struct hearth_err *err)
+{
+	int rc;
+
+	/* The address that is open stays open, so the new keys must do for it. */
+	rc = set_option(&next->http.host, d.cfg.http.host);
+	if (!rc)
+		rc = config_check_open(next, err);
+	if (!rc)
+		rc = keyring_fill(d.keys, next->keys, next->n_keys, err);
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&d.log_lock);
+	d.cfg.log_json = next->log_json;
+	pthread_mutex_unlock(&d.log_lock);
+	d.service->queue = next->queue;
+	d.service->request_seconds = next->request_seconds;
+	http_set_max_body(d.http, next->max_body);
+	return 0;
+}
+
 static void reload(void)
 {
 	struct hearth_err err = { 0 };
 	struct config next;
+	struct timespec t;
+	char text[64];
+	int rc;
 
-	if (!d.cfg.path) {
-		fprintf(stderr, "hearthd: started without a configuration file; nothing to read again\n");
-		return;
-	}
-	notify("RELOADING=1");
-	if (config_load(d.cfg.path, &next, &err)) {
-		fprintf(stderr, "hearthd: kept the old configuration: %s\n", err.text);
-	} else {
-		pthread_mutex_lock(&d.log_lock);
-		d.cfg.log_json = next.log_json;
-		pthread_mutex_unlock(&d.log_lock);
-		fprintf(stderr, "hearthd: log settings taken over; keys, model and addresses need a restart\n");
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%lld", (long long)t.tv_sec * 1000000 + t.tv_nsec / 1000);
+	notify(text);
+	rc = d.cfg.path ? config_load(d.cfg.path, &next, &err) :
+	     err_set(&err, -ENOENT, "it was started without a configuration file");
+	if (!rc) {
+		rc = take_over(&next, &err);
+		if (!rc)
+			fprintf(stderr, "hearthd: read again: %u keys, limits, log; model, memory, speech and addresses need a restart\n", next.n_keys);
 		config_done(&next);
 	}
+	if (rc)
+		fprintf(stderr, "hearthd: kept the old configuration: %s\n", err.text);
 	notify("READY=1");
+}
+
+static void close_all(void)
+{
+	http_stop(d.http);
+	service_close(d.service);
+	keyring_free(d.keys);
+	free(d.tls_cert);
+	free(d.tls_key);
+	config_done(&d.cfg);
+}
+
+static int give_up(int code, const struct hearth_err *err)
+{
+	fprintf(stderr, "hearthd: %s\n", err->text);
+	close_all();
+	return code;
 }
 
 int main(int argc, char **argv)
@@ -278,6 +332,8 @@ int main(int argc, char **argv)
 			rc = err_set(&err, -EINVAL, "\"%s\" is not a port", port);
 		d.cfg.http.port = (uint16_t)v;
 	}
+	if (!rc && host)
+		rc = config_check_open(&d.cfg, &err);
 	if (!rc && !d.cfg.model)
 		rc = err_set(&err, -EINVAL, "no model is given: use --model FILE or model: {path: FILE}");
 	if (rc) {
@@ -298,22 +354,21 @@ int main(int argc, char **argv)
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	sfd = signalfd(-1, &set, SFD_CLOEXEC);
-	rc = service_open(&d.cfg, &d.service, &err);
-	if (rc) {
-		fprintf(stderr, "hearthd: %s\n", err.text);
-		config_done(&d.cfg);
-		return EXIT_MODEL;
-	}
-	rc = start_http(&err);
-	if (!rc && d.cfg.wyoming.on)
+	rc = keyring_new(&d.keys);
+	rc = rc ? err_set(&err, rc, "out of memory") : keyring_fill(d.keys, d.cfg.keys, d.cfg.n_keys, &err);
+	/* The addresses first: a wrong one is known at once, and clients are told to wait. */
+	if (!rc)
+		rc = start_http(&err);
+	if (rc)
+		return give_up(EXIT_LISTEN, &err);
+	rc = service_open(&d.cfg, d.keys, &d.service, &err);
+	if (rc)
+		return give_up(EXIT_MODEL, &err);
+	http_serve(d.http, d.service);
+	if (d.cfg.wyoming.on)
 		rc = wyoming_start(&d.cfg, d.service->speech, &d.wyoming, &err);
-	if (rc) {
-		fprintf(stderr, "hearthd: %s\n", err.text);
-		http_stop(d.http);
-		service_close(d.service);
-		config_done(&d.cfg);
-		return EXIT_LISTEN;
-	}
+	if (rc)
+		return give_up(EXIT_LISTEN, &err);
 	if (d.cfg.http.unix_path)
 		fprintf(stderr, "hearthd: serving %s on %s\n", d.service->model_id, d.cfg.http.unix_path);
 	else
@@ -323,6 +378,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "hearthd: Wyoming on unix://%s\n", d.cfg.wyoming.unix_path);
 	else if (d.wyoming)
 		fprintf(stderr, "hearthd: Wyoming on tcp://%s:%u\n", d.cfg.wyoming.host, wyoming_port(d.wyoming));
+	fprintf(stderr, "hearthd: ready\n");
 	notify("READY=1");
 	while ((sig = serve(sfd)) == SIGHUP)
 		reload();
@@ -332,11 +388,7 @@ int main(int argc, char **argv)
 	service_stop(d.service);
 	wyoming_stop(d.wyoming);
 	realtime_stop();
-	http_stop(d.http);
-	service_close(d.service);
-	free(d.tls_cert);
-	free(d.tls_key);
-	config_done(&d.cfg);
+	close_all();
 	close(sfd);
 	return 0;
 }

@@ -7,6 +7,7 @@ RT_SRCS += \
 	runtime/server/config.c \
 	runtime/server/http.c \
 	runtime/server/info_api.c \
+	runtime/server/keyring.c \
 	runtime/server/listen.c \
 	runtime/server/realtime.c \
 	runtime/server/realtime_answer.c \
@@ -28,6 +29,7 @@ PROGS += hearthd
 hearthd_SRCS := tools/hearthd.c
 TESTS += \
 	test_config \
+	test_keyring \
 	test_wyoming_frame \
 	# EOL
 FUZZERS += \

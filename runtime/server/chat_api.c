@@ -83,6 +83,9 @@ void api_start_failed(struct service *s, struct http_req *r, int rc, const struc
 	case -ECANCELED:
 		http_error(r, 499, "client_gone", NULL, "%s", err->text);
 		break;
+	case -EACCES:
+		http_error(r, 401, "invalid_api_key", NULL, "%s", err->text);
+		break;
 	case -E2BIG:
 		http_error(r, 400, "context_length_exceeded", "messages", "%s", err->text);
 		break;
@@ -100,7 +103,7 @@ static int start(struct job *j, struct hearth_err *err)
 		.service = j->s, .tokens = j->q.tokens.id, .n_tokens = j->q.tokens.n, .max_tokens = j->q.max_tokens,
 		.sample = j->q.sample, .stop = j->q.stop, .n_stop = j->q.n_stop, .prio = j->q.prio, .who = http_who(j->r),
 		.mode = j->q.mode, .grammar = j->q.grammar, .no_calls = j->q.no_calls, .raw = !j->q.chat,
-		.thinking = j->q.thinking, .wait_ms = (int)j->s->cfg->request_seconds * 1000, .gone = gone, .gone_arg = j->r,
+		.thinking = j->q.thinking, .wait_ms = (int)j->s->request_seconds * 1000, .gone = gone, .gone_arg = j->r,
 	};
 
 	/* Each choice differs, and a given seed still gives the same n answers. */

@@ -562,9 +562,9 @@ static bool priority(struct service *s, struct http_req *r, struct chat_request 
 	const json_t *hints = json_object_get(json_object_get(q->body, "nvext"), "agent_hints");
 	const json_t *p = json_object_get(hints, "priority");
 	const char *word = json_string_value(p);
-	int who = http_who(r), limit = who >= 0 ? s->cfg->keys[who].prio : GEN_VOICE;
+	int who = http_who(r), limit = keyring_limits(s->keys, who).prio;
 
-	q->prio = who >= 0 ? (enum gen_prio)s->cfg->keys[who].prio : GEN_NORMAL;
+	q->prio = who >= 0 ? (enum gen_prio)limit : GEN_NORMAL;
 	if (word)
 		q->prio = !strcmp(word, "voice") || !strcmp(word, "high") ? GEN_VOICE : !strcmp(word, "background") || !strcmp(word, "low") ? GEN_BACKGROUND : GEN_NORMAL;
 	else if (json_is_integer(p))
@@ -577,7 +577,7 @@ static bool priority(struct service *s, struct http_req *r, struct chat_request 
 
 static bool room(struct service *s, struct http_req *r, struct chat_request *q)
 {
-	uint32_t ctx = engine_the_plan(s->engine)->ctx, cap = http_who(r) >= 0 ? s->cfg->keys[http_who(r)].max_tokens : 0;
+	uint32_t ctx = engine_the_plan(s->engine)->ctx, cap = keyring_limits(s->keys, http_who(r)).max_tokens;
 
 	if (q->tokens.n >= ctx) {
 		http_error(r, 400, "context_length_exceeded", q->chat ? "messages" : "prompt",

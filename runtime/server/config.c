@@ -143,7 +143,7 @@ static void listen_at(struct reader *r, yaml_node n, struct config_listen *l)
 
 static void one_key(struct reader *r, struct config *c, yaml_node n)
 {
-	static const char *const known[] = { "name", "key", "key_file", "priority", "max_tokens", "concurrent", NULL };
+	static const char *const known[] = { "name", "key", "key_file", "priority", "max_tokens", "concurrent", "requests_per_minute", NULL };
 	struct config_key *k = &c->keys[c->n_keys];
 	char *prio = NULL, *file = NULL;
 
@@ -160,8 +160,11 @@ static void one_key(struct reader *r, struct config *c, yaml_node n)
 	text(r, n, "priority", &prio);
 	number(r, n, "max_tokens", 1, 1 << 20, &k->max_tokens);
 	number(r, n, "concurrent", 1, 1024, &k->concurrent);
+	number(r, n, "requests_per_minute", 1, 60000, &k->per_minute);
 	if (!r->rc && !k->name)
 		r->rc = yaml_refuse(r->y, n, -EINVAL, r->err, "the key has no \"name\"");
+	if (!r->rc && (!*k->name || strlen(k->name) > 63 || strpbrk(k->name, "\"\\\n")))
+		r->rc = yaml_refuse(r->y, n, -EINVAL, r->err, "the \"name\" of a key is 1 to 63 bytes without quotes");
 	if (!r->rc && !k->secret == !file)
 		r->rc = yaml_refuse(r->y, n, -EINVAL, r->err, "the key \"%s\" needs \"key\" or \"key_file\" (one of them)", k->name);
 	if (!r->rc && file) {
@@ -271,6 +274,13 @@ static bool is_loopback(const char *host)
 	return !strncmp(host, "127.", 4) || !strcmp(host, "::1") || !strcmp(host, "localhost");
 }
 
+int config_check_open(const struct config *c, struct hearth_err *err)
+{
+	if (c->http.on && !c->http.unix_path && !is_loopback(c->http.host) && !c->n_keys)
+		return err_set(err, -EINVAL, "listening on %s needs at least one entry in \"keys\"", c->http.host);
+	return 0;
+}
+
 int config_load(const char *path, struct config *ret, struct hearth_err *err)
 {
 	struct reader r = { .err = err };
@@ -286,8 +296,7 @@ int config_load(const char *path, struct config *ret, struct hearth_err *err)
 	}
 	if (!rc && set_text(&c.path, path))
 		rc = err_set(err, -ENOMEM, "out of memory");
-	/* A server that others reach, without a key, is a mistake more often than a wish. */
-	if (!rc && c.http.on && !c.http.unix_path && !is_loopback(c.http.host) && !c.n_keys)
+	if (!rc && config_check_open(&c, err))
 		rc = yaml_refuse(r.y, yaml_get(r.y, yaml_get(r.y, yaml_root(r.y), "http"), "host"), -EINVAL, err,
 				 "listening on %s needs at least one entry in \"keys\"", c.http.host);
 	yaml_free(r.y);
@@ -297,23 +306,4 @@ int config_load(const char *path, struct config *ret, struct hearth_err *err)
 	}
 	*ret = c;
 	return 0;
-}
-
-int config_find_key(const struct config *c, const char *secret)
-{
-	size_t n = strlen(secret);
-	int found = -1;
-
-	for (uint32_t i = 0; i < c->n_keys; i++) {
-		const char *k = c->keys[i].secret;
-		size_t m = strlen(k);
-		unsigned int diff = (unsigned int)(n ^ m);
-
-		/* Every byte of the key is looked at, whatever was sent. */
-		for (size_t j = 0; j < m; j++)
-			diff |= (unsigned char)k[j] ^ (unsigned char)(j < n ? secret[j] : ~k[j]);
-		if (!diff)
-			found = (int)i;
-	}
-	return found;
 }

@@ -16,6 +16,7 @@ struct config_key {
 	int prio;                  /* enum gen_prio */
 	uint32_t max_tokens;       /* of one answer; 0: no limit but the context */
 	uint32_t concurrent;       /* requests at once; 0: no limit */
+	uint32_t per_minute;       /* requests in a minute; 0: no limit */
 };
 
 struct config_listen {
@@ -56,6 +57,12 @@ struct config {
 	char *path;                /* where it was read from, NULL: built in */
 };
 
+/*
+ * A server that others reach, without a key, is a mistake more often than a
+ * wish: -EINVAL says so. config_load() asks it; whoever changes a host or the
+ * keys afterwards asks again.
+ */
+int config_check_open(const struct config *c, struct hearth_err *err);
 /* What holds where the file says nothing. Free with config_done(). */
 int config_defaults(struct config *c, struct hearth_err *err);
 /*
@@ -64,8 +71,5 @@ int config_defaults(struct config *c, struct hearth_err *err);
  */
 int config_load(const char *path, struct config *ret, struct hearth_err *err);
 void config_done(struct config *c);
-
-/* Whether @secret equals a key, in time that does not depend on where they differ. Index or -1. */
-int config_find_key(const struct config *c, const char *secret);
 
 #endif

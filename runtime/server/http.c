@@ -32,6 +32,8 @@ struct http_server {
 	int unix_fd;
 	char *unix_path;
 	atomic_uint running;             /* upgraded connections */
+	atomic_size_t max_body;
+	_Atomic(void *) ctx;             /* of the handlers; NULL: not yet serving */
 };
 
 struct http_req {
@@ -407,6 +409,7 @@ static bool admit(struct http_req *r)
 	bool path_known = false;
 	const char *len;
 	char allow[64] = "";
+	size_t max = r->s->max_body;
 
 	for (size_t i = 0; i < o->n_routes; i++) {
 		const struct http_route *t = &o->routes[i];
@@ -444,8 +447,8 @@ static bool admit(struct http_req *r)
 		return false;
 	}
 	len = http_header(r, "Content-Length");
-	if (len && strtoull(len, NULL, 10) > o->max_body) {
-		http_error(r, 413, "too_large", NULL, "the body is %s bytes; at most %zu are taken", len, o->max_body);
+	if (len && strtoull(len, NULL, 10) > max) {
+		http_error(r, 413, "too_large", NULL, "the body is %s bytes; at most %zu are taken", len, max);
 		return false;
 	}
 	return true;
@@ -456,6 +459,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
 {
 	struct http_server *s = cls;
 	struct http_req *r = *con_cls;
+	void *ctx;
 
 	if (!r) {
 		const char *type;
@@ -490,8 +494,8 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
 		*upload_len = 0;
 		if (r->answered)
 			return MHD_YES;
-		if (r->len + n > s->o.max_body) {
-			http_error(r, 413, "too_large", NULL, "the body is over %zu bytes", s->o.max_body);
+		if (r->len + n > s->max_body) {
+			http_error(r, 413, "too_large", NULL, "the body is over %zu bytes", (size_t)s->max_body);
 			return MHD_NO;
 		}
 		if (r->pp) {
@@ -522,7 +526,11 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
 		return MHD_YES;
 	}
 	r->pp = NULL;
-	r->route->handle(r, s->o.ctx);
+	ctx = s->ctx;
+	if (ctx)
+		r->route->handle(r, ctx);
+	else if (s->o.loading)
+		s->o.loading(r);
 	if (!r->answered)
 		http_error(r, 500, NULL, NULL, "the request was not answered");
 	return MHD_YES;
@@ -538,7 +546,9 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **con_cls, en
 	if (r->end)
 		r->end(r->arg);
 	if (s->o.log && r->method && r->path)
-		s->o.log(s->o.ctx, r->id, r->method, r->path, r->status, now_ns() - r->t0, r->sent);
+		s->o.log(s->o.ctx, r->id, r->method, r->path, r->status, now_ns() - r->t0, r->sent, r->who);
+	if (s->o.release)
+		s->o.release(s->o.ctx, r->who);
 	if (r->pp)
 		MHD_destroy_post_processor(r->pp);
 	for (size_t i = 0; i < r->n_parts; i++) {
@@ -573,6 +583,7 @@ int http_start(const struct http_opts *o, struct http_server **ret, struct heart
 	if (!s)
 		return err_set(err, -ENOMEM, "out of memory");
 	s->o = *o;
+	s->max_body = o->max_body;
 	fd = o->unix_path ? listen_unix(o->unix_path, err) : listen_tcp(o->host, o->port, &s->port, err);
 	if (fd < 0) {
 		free(s);
@@ -604,6 +615,16 @@ int http_start(const struct http_opts *o, struct http_server **ret, struct heart
 	}
 	*ret = s;
 	return 0;
+}
+
+void http_set_max_body(struct http_server *s, size_t max_body)
+{
+	s->max_body = max_body;
+}
+
+void http_serve(struct http_server *s, void *ctx)
+{
+	s->ctx = ctx;
 }
 
 uint16_t http_port(const struct http_server *s)

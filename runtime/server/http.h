@@ -50,13 +50,20 @@ struct http_opts {
 	 * @bearer is the key of the Authorization header or x-api-key, or NULL.
 	 */
 	int (*auth)(void *ctx, const char *bearer, int *ret_who);
+	void (*release)(void *ctx, int who);   /* of a request that ended; NULL is fine */
 	/* One line for each finished request. */
-	void (*log)(void *ctx, const char *id, const char *method, const char *path, int status, uint64_t ns, uint64_t bytes);
-	void *ctx;
+	void (*log)(void *ctx, const char *id, const char *method, const char *path, int status, uint64_t ns, uint64_t bytes, int who);
+	/* Answers everything until http_serve(). */
+	void (*loading)(struct http_req *r);
+	void *ctx;                /* of auth, release and log */
 };
 
 /* -EADDRINUSE, -EACCES, -EINVAL (bad address or certificate), -ENOMEM. */
 int http_start(const struct http_opts *o, struct http_server **ret, struct hearth_err *err);
+/* Larger bodies are 413 from the next request on. */
+void http_set_max_body(struct http_server *s, size_t max_body);
+/* From here on the routes answer, with @ctx. */
+void http_serve(struct http_server *s, void *ctx);
 uint16_t http_port(const struct http_server *s);
 /* No new connections from here on; those there are may finish. */
 void http_quiesce(struct http_server *s);

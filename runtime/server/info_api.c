@@ -175,6 +175,28 @@ static uint64_t get_refused(const struct hearth_state_row *r)
 	return r->usage.n_refused_max + r->usage.n_refused_pool + r->usage.n_refused_min + r->usage.n_refused_queue;
 }
 
+static void keys_text(struct text *t, struct service *s)
+{
+	struct keyring_stat k[CONFIG_MAX_KEYS];
+	uint32_t n = keyring_stats(s->keys, k, CONFIG_MAX_KEYS);
+
+	if (!n)
+		return;
+	add(t, "# HELP hearth_key_requests_total Requests under a key.\n# TYPE hearth_key_requests_total counter\n");
+	for (uint32_t i = 0; i < n; i++)
+		add(t, "hearth_key_requests_total{key=\"%s\"} %llu\n", k[i].name, (unsigned long long)k[i].requests);
+	add(t, "# HELP hearth_key_refused_total Of these, refused by the key's limits.\n# TYPE hearth_key_refused_total counter\n");
+	for (uint32_t i = 0; i < n; i++)
+		add(t, "hearth_key_refused_total{key=\"%s\"} %llu\n", k[i].name, (unsigned long long)k[i].refused);
+	add(t, "# HELP hearth_key_tokens_total Tokens read and written under a key.\n# TYPE hearth_key_tokens_total counter\n");
+	for (uint32_t i = 0; i < n; i++)
+		add(t, "hearth_key_tokens_total{key=\"%s\",kind=\"in\"} %llu\nhearth_key_tokens_total{key=\"%s\",kind=\"out\"} %llu\n",
+		    k[i].name, (unsigned long long)k[i].tokens_in, k[i].name, (unsigned long long)k[i].tokens_out);
+	add(t, "# HELP hearth_key_running Requests running under a key.\n# TYPE hearth_key_running gauge\n");
+	for (uint32_t i = 0; i < n; i++)
+		add(t, "hearth_key_running{key=\"%s\"} %u\n", k[i].name, k[i].running);
+}
+
 void api_metrics(struct http_req *r, void *service)
 {
 	struct service *s = service;
@@ -220,6 +242,7 @@ void api_metrics(struct http_req *r, void *service)
 		tenant_gauge(&t, "pressure", "0 none, 1 low, 2 medium, 3 critical.", rows, n, get_level, "gauge");
 		tenant_gauge(&t, "refused_total", "Charges refused.", rows, n, get_refused, "counter");
 	}
+	keys_text(&t, s);
 	free(rows);
 	http_reply(r, 200, "text/plain; version=0.0.4; charset=utf-8", t.s ? t.s : "", t.n);
 	free(t.s);

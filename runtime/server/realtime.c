@@ -264,6 +264,7 @@ static void session_free(struct rt_session *c)
 	resample_free(c->down);
 	vad_close(c->vad);
 	pthread_mutex_destroy(&c->lock);
+	keyring_drop(c->s->keys, c->who);
 	free(c);
 }
 
@@ -335,6 +336,7 @@ void api_realtime(struct http_req *r, void *service)
 	}
 	c->s = service;
 	c->who = http_who(r);
+	keyring_hold(c->s->keys, c->who);
 	c->beta = (beta && strstr(beta, "realtime=v1")) || (proto && strstr(proto, "openai-beta.realtime-v1"));
 	c->tools = json_array();
 	c->temperature = 0.7;

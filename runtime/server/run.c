@@ -14,6 +14,7 @@ struct run {
 	struct slot *slot;
 	struct gen *gen;
 	int who;
+	bool entered;
 
 	int32_t *tokens;           /* prompt and what came, for the session's next user */
 	size_t n_tokens, cap_tokens;
@@ -272,7 +273,11 @@ int run_start(const struct run_opts *o, struct run **ret, struct hearth_err *err
 		if (rc)
 			goto fail;
 	}
-	rc = service_take(r->s, o->tokens, o->n_tokens, o->prio, o->who, o->wait_ms, o->gone, o->gone_arg, &r->slot, err);
+	rc = keyring_enter(r->s->keys, o->who, err);
+	if (rc)
+		goto fail_said;
+	r->entered = true;
+	rc = service_take(r->s, o->tokens, o->n_tokens, o->prio, o->wait_ms, o->gone, o->gone_arg, &r->slot, err);
 	if (rc) {
 		r->slot = NULL;
 		goto fail_said;
@@ -357,7 +362,9 @@ void run_free(struct run *r)
 		r->s->tool_calls += r->n_calls;
 	}
 	if (r->slot)
-		service_give(r->s, r->slot, r->tokens, r->n_tokens, r->who);
+		service_give(r->s, r->slot, r->tokens, r->n_tokens);
+	if (r->entered)
+		keyring_leave(r->s->keys, r->who, r->result.n_prompt, r->result.n_out);
 	while ((e = r->head)) {
 		r->head = e->next;
 		run_event_free(e);

@@ -104,7 +104,7 @@ static int open_memory(struct service *s, const struct engine_plan *plan, struct
 	return rc;
 }
 
-int service_open(const struct config *cfg, struct service **ret, struct hearth_err *err)
+int service_open(const struct config *cfg, struct keyring *keys, struct service **ret, struct hearth_err *err)
 {
 	struct service *s = calloc(1, sizeof(*s));
 	pthread_condattr_t ca;
@@ -116,7 +116,10 @@ int service_open(const struct config *cfg, struct service **ret, struct hearth_e
 	if (!s)
 		return err_set(err, -ENOMEM, "out of memory");
 	s->cfg = cfg;
+	s->keys = keys;
 	s->started = time(NULL);
+	s->queue = cfg->queue;
+	s->request_seconds = cfg->request_seconds;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_condattr_init(&ca);
 	pthread_condattr_setclock(&ca, CLOCK_MONOTONIC);
@@ -239,7 +242,7 @@ static bool outranked(const struct service *s, enum gen_prio prio)
 	return false;
 }
 
-int service_take(struct service *s, const int32_t *tokens, size_t n, enum gen_prio prio, int who, int wait_ms,
+int service_take(struct service *s, const int32_t *tokens, size_t n, enum gen_prio prio, int wait_ms,
 		 bool (*gone)(void *), void *arg, struct slot **ret, struct hearth_err *err)
 {
 	static _Atomic uint64_t clock;
@@ -253,16 +256,12 @@ int service_take(struct service *s, const int32_t *tokens, size_t n, enum gen_pr
 	pthread_mutex_lock(&s->lock);
 	for (int i = 0; i <= GEN_VOICE; i++)
 		queued += s->waiting[i];
-	if (who >= 0 && s->cfg->keys[who].concurrent && s->in_use[who] >= s->cfg->keys[who].concurrent)
-		rc = err_set(err, -EAGAIN, "the key \"%s\" has %u requests running, which is its limit", s->cfg->keys[who].name, s->in_use[who]);
-	else if (queued >= s->cfg->queue)
+	if (queued >= s->queue)
 		rc = err_set(err, -EAGAIN, "%u requests are waiting already, which is the limit", queued);
 	if (rc) {
 		pthread_mutex_unlock(&s->lock);
 		return rc;
 	}
-	if (who >= 0)
-		s->in_use[who]++;
 	s->waiting[prio]++;
 	for (;;) {
 		if (s->stopping) {
@@ -290,10 +289,7 @@ int service_take(struct service *s, const int32_t *tokens, size_t n, enum gen_pr
 		}
 	}
 	s->waiting[prio]--;
-	if (rc) {
-		if (who >= 0)
-			s->in_use[who]--;
-	} else {
+	if (!rc) {
 		p->busy = true;
 		p->used = ++clock;
 		*ret = p;
@@ -304,7 +300,7 @@ int service_take(struct service *s, const int32_t *tokens, size_t n, enum gen_pr
 	return rc;
 }
 
-void service_give(struct service *s, struct slot *slot, const int32_t *tokens, size_t n, int who)
+void service_give(struct service *s, struct slot *slot, const int32_t *tokens, size_t n)
 {
 	int32_t *copy = malloc((n ? n : 1) * sizeof(*copy));
 
@@ -315,8 +311,6 @@ void service_give(struct service *s, struct slot *slot, const int32_t *tokens, s
 	slot->held = copy;
 	slot->n_held = copy ? n : 0;
 	slot->busy = false;
-	if (who >= 0)
-		s->in_use[who]--;
 	pthread_cond_broadcast(&s->freed);
 	pthread_mutex_unlock(&s->lock);
 }

@@ -16,6 +16,7 @@
 #include "engine/engine.h"
 #include "grammar/grammar.h"
 #include "server/config.h"
+#include "server/keyring.h"
 #include "token/chat.h"
 #include "token/tokenizer.h"
 
@@ -33,6 +34,8 @@ struct service {
 	struct hearth_err chat_why;
 	struct speech *speech;          /* NULL: no engine is switched on */
 	struct gvocab *vocab;
+	struct keyring *keys;           /* the daemon's */
+	atomic_uint queue, request_seconds; /* limits that a reload may change */
 	char model_id[128];
 	int32_t tool_call_id;           /* token of "<tool_call>", -1: none */
 	time_t started;
@@ -42,7 +45,6 @@ struct service {
 	struct slot *slots;
 	uint32_t n_slots;
 	uint32_t waiting[GEN_VOICE + 1];
-	uint32_t in_use[CONFIG_MAX_KEYS];
 	bool stopping;
 
 	/* counters, all monotonic */
@@ -51,21 +53,20 @@ struct service {
 	atomic_ullong ttft_bucket[16];
 };
 
-/* Opens the model by @cfg, which must outlive the service. */
-int service_open(const struct config *cfg, struct service **ret, struct hearth_err *err);
+/* Opens the model by @cfg; it and @keys must outlive the service. */
+int service_open(const struct config *cfg, struct keyring *keys, struct service **ret, struct hearth_err *err);
 /* New takers are refused from here on, and who waits is sent away. */
 void service_stop(struct service *s);
 void service_close(struct service *s);
 
 /*
- * A session for @tokens. @who: index of the key, or -1. -EAGAIN: the queue is
- * full or the key's limit is reached (429); -ETIMEDOUT: none came free within
+ * A session for @tokens. -EAGAIN: the queue is full (429); -ETIMEDOUT: none came free within
  * @wait_ms; -ESHUTDOWN; -ECANCELED: @gone(@arg) said so while waiting.
  */
-int service_take(struct service *s, const int32_t *tokens, size_t n, enum gen_prio prio, int who, int wait_ms,
+int service_take(struct service *s, const int32_t *tokens, size_t n, enum gen_prio prio, int wait_ms,
 		 bool (*gone)(void *arg), void *arg, struct slot **ret, struct hearth_err *err);
 /* Gives it back with what it holds now. */
-void service_give(struct service *s, struct slot *slot, const int32_t *tokens, size_t n, int who);
+void service_give(struct service *s, struct slot *slot, const int32_t *tokens, size_t n);
 struct session *slot_session(struct slot *slot);
 
 void service_count(struct service *s, const struct gen_result *r);
