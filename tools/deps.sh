@@ -46,6 +46,7 @@ WANTED=(
 	flex
 	gcc-aarch64-linux-gnu
 	kmod
+	libavahi-client-dev
 	libc6-dev-arm64-cross
 	libelf-dev
 	libssl-dev

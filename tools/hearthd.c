@@ -170,6 +170,11 @@ static int start_http(struct hearth_err *err)
 	return http_start(&o, &d.http, err);
 }
 
+static void announced(void *arg, const char *line)
+{
+	fprintf(stderr, "hearthd: Wyoming %s\n", line);
+}
+
 static void usage(FILE *f)
 {
 	fprintf(f,
@@ -366,7 +371,7 @@ int main(int argc, char **argv)
 		return give_up(EXIT_MODEL, &err);
 	http_serve(d.http, d.service);
 	if (d.cfg.wyoming.on)
-		rc = wyoming_start(&d.cfg, d.service->speech, &d.wyoming, &err);
+		rc = wyoming_start(&d.cfg, d.service, announced, &d.wyoming, &err);
 	if (rc)
 		return give_up(EXIT_LISTEN, &err);
 	if (d.cfg.http.unix_path)
@@ -374,10 +379,12 @@ int main(int argc, char **argv)
 	else
 		fprintf(stderr, "hearthd: serving %s on %s://%s:%u\n", d.service->model_id, d.cfg.http.tls_cert ? "https" : "http",
 			d.cfg.http.host, http_port(d.http));
-	if (d.wyoming && d.cfg.wyoming.unix_path)
-		fprintf(stderr, "hearthd: Wyoming on unix://%s\n", d.cfg.wyoming.unix_path);
-	else if (d.wyoming)
-		fprintf(stderr, "hearthd: Wyoming on tcp://%s:%u\n", d.cfg.wyoming.host, wyoming_port(d.wyoming));
+	for (unsigned int i = 0; d.wyoming && i < wyoming_addresses(d.wyoming); i++) {
+		if (d.cfg.wy[i].at.unix_path)
+			fprintf(stderr, "hearthd: Wyoming on unix://%s\n", d.cfg.wy[i].at.unix_path);
+		else
+			fprintf(stderr, "hearthd: Wyoming on tcp://%s:%u\n", d.cfg.wy[i].at.host, wyoming_port(d.wyoming, i));
+	}
 	fprintf(stderr, "hearthd: ready\n");
 	notify("READY=1");
 	while ((sig = serve(sfd)) == SIGHUP)

@@ -21,10 +21,16 @@ RT_SRCS += \
 	runtime/server/websocket.c \
 	runtime/server/wyoming.c \
 	runtime/server/wyoming_frame.c \
+	runtime/server/wyoming_handle.c \
+	runtime/server/wyoming_hear.c \
+	runtime/server/wyoming_info.c \
+	runtime/server/wyoming_out.c \
+	runtime/server/wyoming_speak.c \
+	runtime/server/zeroconf.c \
 	# EOL
 PKGS += jansson libmicrohttpd
 LIBS += -lgnutls -lwslay
-SCRIPT_TESTS += tests/e2e/hearthd.py
+SCRIPT_TESTS += tests/e2e/hearthd.py tests/e2e/wyoming.py
 PROGS += hearthd
 hearthd_SRCS := tools/hearthd.c
 TESTS += \

@@ -58,6 +58,9 @@ void config_done(struct config *c)
 	}
 	listen_done(&c->http);
 	listen_done(&c->wyoming);
+	for (uint32_t i = 0; i < c->n_wy; i++)
+		listen_done(&c->wy[i].at);
+	free(c->wy_prompt);
 	free(c->model);
 	free(c->model_id);
 	free(c->backend);
@@ -201,6 +204,70 @@ static void one_key(struct reader *r, struct config *c, yaml_node n)
 	free(file);
 }
 
+static void services(struct reader *r, yaml_node n, unsigned int *to)
+{
+	static const char *const names[] = { "asr", "tts", "handle", "intent" };
+	yaml_node list = yaml_get(r->y, n, "services");
+
+	if (r->rc || !list || yaml_is_null(r->y, list))
+		return;
+	if (!yaml_is_seq(r->y, list) || !yaml_len(r->y, list)) {
+		r->rc = yaml_refuse(r->y, list, -EINVAL, r->err, "\"services\" must be a list of asr, tts, handle, intent");
+		return;
+	}
+	*to = 0;
+	for (size_t i = 0; i < yaml_len(r->y, list); i++) {
+		const char *s = yaml_text(r->y, yaml_item(r->y, list, i));
+		unsigned int bit = 0;
+
+		for (unsigned int k = 0; k < 4; k++)
+			if (s && !strcmp(s, names[k]))
+				bit = 1u << k;
+		if (!bit) {
+			r->rc = yaml_refuse(r->y, yaml_item(r->y, list, i), -EINVAL, r->err, "a service is asr, tts, handle or intent");
+			return;
+		}
+		*to |= bit;
+	}
+}
+
+/* One address for all services, or a list with what each serves. */
+static void wyoming_addresses(struct reader *r, yaml_node n, struct config *c)
+{
+	static const char *const known[] = { "host", "port", "unix", "services", NULL };
+	yaml_node list = yaml_get(r->y, n, "listen");
+	char *tools = NULL;
+
+	flag(r, n, "zeroconf", &c->zeroconf);
+	text(r, n, "prompt", &c->wy_prompt);
+	text(r, n, "tools", &tools);
+	if (!r->rc && tools && strcmp(tools, "compact") && strcmp(tools, "full"))
+		r->rc = yaml_refuse(r->y, yaml_get(r->y, n, "tools"), -EINVAL, r->err, "\"tools\" must be compact or full");
+	c->wy_full_tools = tools && !strcmp(tools, "full");
+	free(tools);
+	if (!r->rc && list && (!yaml_is_seq(r->y, list) || !yaml_len(r->y, list) || yaml_len(r->y, list) > CONFIG_MAX_WYOMING))
+		r->rc = yaml_refuse(r->y, list, -EINVAL, r->err, "\"listen\" must be a list of 1 to %d addresses", CONFIG_MAX_WYOMING);
+	if (!r->rc && list && (yaml_get(r->y, n, "host") || yaml_get(r->y, n, "port") || yaml_get(r->y, n, "unix") || yaml_get(r->y, n, "services")))
+		r->rc = yaml_refuse(r->y, list, -EINVAL, r->err, "\"listen\" stands instead of host, port, unix and services");
+	for (size_t i = 0; !r->rc && i < (list ? yaml_len(r->y, list) : 1); i++) {
+		struct config_wyoming *w = &c->wy[c->n_wy];
+		yaml_node e = list ? yaml_item(r->y, list, i) : n;
+
+		if (list && !yaml_is_map(r->y, e)) {
+			r->rc = yaml_refuse(r->y, e, -EINVAL, r->err, "an address is a mapping with port or unix");
+			return;
+		}
+		if (list)
+			r->rc = yaml_no_other_keys(r->y, e, known, r->err);
+		*w = (struct config_wyoming){ .at = { .port = 10300 }, .services = WYOMING_ALL };
+		c->n_wy++;
+		if (!r->rc && set_text(&w->at.host, "127.0.0.1"))
+			r->rc = err_set(r->err, -ENOMEM, "out of memory");
+		listen_at(r, e, &w->at);
+		services(r, e, &w->services);
+	}
+}
+
 static void read_all(struct reader *r, struct config *c)
 {
 	static const char *const top[] = { "model", "memory", "http", "speech", "wyoming", "keys", "log", NULL };
@@ -209,7 +276,7 @@ static void read_all(struct reader *r, struct config *c)
 	static const char *const http[] = { "enabled", "host", "port", "unix", "tls_cert", "tls_key", "cors", "max_body",
 					    "max_connections", "idle_seconds", "request_seconds", "queue", NULL };
 	static const char *const speech[] = { "stt", "tts", "voice", "lm", "dict", "home", "cache", NULL };
-	static const char *const wyoming[] = { "enabled", "host", "port", "unix", "zeroconf", NULL };
+	static const char *const wyoming[] = { "enabled", "host", "port", "unix", "zeroconf", "services", "listen", "prompt", "tools", NULL };
 	static const char *const log[] = { "json", NULL };
 	yaml_node n;
 
@@ -257,7 +324,7 @@ static void read_all(struct reader *r, struct config *c)
 	text(r, n, "cache", &c->cache);
 	n = section(r, "wyoming", wyoming);
 	listen_at(r, n, &c->wyoming);
-	flag(r, n, "zeroconf", &c->zeroconf);
+	wyoming_addresses(r, n, c);
 	n = section(r, "log", log);
 	flag(r, n, "json", &c->log_json);
 	n = yaml_get(r->y, yaml_root(r->y), "keys");
@@ -269,14 +336,14 @@ static void read_all(struct reader *r, struct config *c)
 		one_key(r, c, yaml_item(r->y, n, i));
 }
 
-static bool is_loopback(const char *host)
+bool config_is_loopback(const char *host)
 {
 	return !strncmp(host, "127.", 4) || !strcmp(host, "::1") || !strcmp(host, "localhost");
 }
 
 int config_check_open(const struct config *c, struct hearth_err *err)
 {
-	if (c->http.on && !c->http.unix_path && !is_loopback(c->http.host) && !c->n_keys)
+	if (c->http.on && !c->http.unix_path && !config_is_loopback(c->http.host) && !c->n_keys)
 		return err_set(err, -EINVAL, "listening on %s needs at least one entry in \"keys\"", c->http.host);
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include "base/err.h"
 
 #define CONFIG_MAX_KEYS 64
+#define CONFIG_MAX_WYOMING 8
 
 struct config_key {
 	char *name;                /* who; also the tenant's name in the log */
@@ -26,6 +27,13 @@ struct config_listen {
 	char *tls_cert, *tls_key;  /* files */
 	char *cors;
 	bool on;
+};
+
+enum wyoming_service { WYOMING_ASR = 1, WYOMING_TTS = 2, WYOMING_HANDLE = 4, WYOMING_INTENT = 8, WYOMING_ALL = 15 };
+
+struct config_wyoming {
+	struct config_listen at;
+	unsigned int services;     /* enum wyoming_service bits */
 };
 
 struct config {
@@ -48,7 +56,11 @@ struct config {
 	char *cache;               /* folder for what is built once */
 	/* wyoming: */
 	struct config_listen wyoming;
+	struct config_wyoming wy[CONFIG_MAX_WYOMING]; /* the addresses: one for all, or one for each service */
+	uint32_t n_wy;
 	bool zeroconf;
+	char *wy_prompt;           /* what the model is told; NULL: the home, or one sentence */
+	bool wy_full_tools;        /* tools with descriptions and types, for a general model */
 	/* keys: */
 	struct config_key keys[CONFIG_MAX_KEYS];
 	uint32_t n_keys;
@@ -63,6 +75,7 @@ struct config {
  * keys afterwards asks again.
  */
 int config_check_open(const struct config *c, struct hearth_err *err);
+bool config_is_loopback(const char *host);
 /* What holds where the file says nothing. Free with config_done(). */
 int config_defaults(struct config *c, struct hearth_err *err);
 /*

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The Wyoming protocol: speech to text and text to speech for Home Assistant
- * and satellites, on TCP or a UNIX socket, one thread a connection.
+ * The Wyoming protocol: speech to text, text to speech, answers and intents for
+ * Home Assistant and satellites, on TCP or UNIX sockets, one thread a
+ * connection. Each address serves what the configuration gives it.
  */
 #ifndef HEARTH_SERVER_WYOMING_H
 #define HEARTH_SERVER_WYOMING_H
 
 #include "server/config.h"
 
-struct speech;
+struct service;
 struct wyoming;
 
-int wyoming_start(const struct config *cfg, struct speech *sp, struct wyoming **ret, struct hearth_err *err);
-uint16_t wyoming_port(const struct wyoming *w);
+/* @said gets what becomes of the announcement by zeroconf, a line at a time, on any thread. */
+int wyoming_start(const struct config *cfg, struct service *s, void (*said)(void *arg, const char *line),
+		  struct wyoming **ret, struct hearth_err *err);
+unsigned int wyoming_addresses(const struct wyoming *w);
+uint16_t wyoming_port(const struct wyoming *w, unsigned int i);
 void wyoming_stop(struct wyoming *w);     /* ends connections, joins; NULL is fine */
 
 #endif

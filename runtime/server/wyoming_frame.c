@@ -183,6 +183,11 @@ int wyoming_feed(struct wyoming_reader *r, const void *bytes, size_t n, const ch
 	return rc;
 }
 
+bool wyoming_half(const struct wyoming_reader *r)
+{
+	return r->header || r->n;
+}
+
 int wyoming_next(struct wyoming_reader *r, struct wyoming_event *ret_e)
 {
 	struct queued *q = r->head;

@@ -9,6 +9,7 @@
 #define HEARTH_SERVER_WYOMING_FRAME_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,8 @@ void wyoming_reader_free(struct wyoming_reader *r);
  * nothing after it can be read (*ret_why says what).
  */
 int wyoming_feed(struct wyoming_reader *r, const void *bytes, size_t n, const char **ret_why);
+/* Part of an event came, the rest has not. */
+bool wyoming_half(const struct wyoming_reader *r);
 /* The next whole event: 1 and *ret_e (free with wyoming_event_done()), or 0. */
 int wyoming_next(struct wyoming_reader *r, struct wyoming_event *ret_e);
 void wyoming_event_done(struct wyoming_event *e);

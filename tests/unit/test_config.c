@@ -27,7 +27,7 @@ static void a_whole_file_is_taken(void **state)
 	if (load("model: {path: m.gguf, id: home, context: 2048, kv: f16, sessions: 2}\n"
 		 "memory: {kv_max: 300M}\n"
 		 "http: {host: 0.0.0.0, port: 9000, max_body: 2M, queue: 5}\n"
-		 "wyoming: {enabled: on, port: 10400}\n"
+		 "wyoming: {enabled: on, listen: [{port: 10400, services: [asr, intent]}, {unix: /tmp/x}]}\n"
 		 "keys:\n - {name: ha, key: 0123456789abcdef, priority: voice, concurrent: 2}\n"
 		 " - {name: bot, key: fedcba9876543210, priority: background, max_tokens: 64, requests_per_minute: 30}\n"
 		 "log: {json: yes}\n", &c, &err))
@@ -36,7 +36,11 @@ static void a_whole_file_is_taken(void **state)
 	assert_int_equal(c.ctx, 2048);
 	assert_int_equal(c.kv_max, 300 << 20);
 	assert_int_equal(c.http.port, 9000);
-	assert_int_equal(c.wyoming.port, 10400);
+	assert_int_equal(c.n_wy, 2);
+	assert_int_equal(c.wy[0].at.port, 10400);
+	assert_int_equal(c.wy[0].services, WYOMING_ASR | WYOMING_INTENT);
+	assert_int_equal(c.wy[1].services, WYOMING_ALL);
+	assert_string_equal(c.wy[1].at.unix_path, "/tmp/x");
 	assert_true(c.wyoming.on);
 	assert_int_equal(c.n_keys, 2);
 	assert_int_equal(c.keys[0].prio, GEN_VOICE);
@@ -66,6 +70,16 @@ static void each_mistake_has_a_line(void **state)
 		{ "keys:\n - {name: a, key: 0123456789abcdef}\n - {name: a, key: 0123456789abcdeg}\n", "of another" },
 		{ "keys:\n - {name: a, key_file: /nonexistent/k}\n", "no key can be read" },
 		{ "- 1\n", "must be a mapping" },
+		{ "keys:\n - {name: 'a\"b', key: 0123456789abcdef}\n", "without quotes" },
+		{ "keys:\n - {name: a, key: 0123456789abcdef, requests_per_minute: 0}\n", "requests_per_minute" },
+		{ "wyoming: {services: asr}\n", "must be a list" },
+		{ "wyoming: {services: []}\n", "must be a list" },
+		{ "wyoming:\n  services: [asr, wake]\n", "line 2, column 19: a service is" },
+		{ "wyoming: {listen: []}\n", "1 to 8 addresses" },
+		{ "wyoming: {listen: [1]}\n", "an address is a mapping" },
+		{ "wyoming: {port: 1, listen: [{port: 2}]}\n", "stands instead of" },
+		{ "wyoming: {listen: [{port: 2, tls_cert: x}]}\n", "tls_cert" },
+		{ "wyoming: {tools: some}\n", "compact or full" },
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

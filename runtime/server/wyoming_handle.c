@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Text in, as Home Assistant's conversation agent over Wyoming sends it: the
+ * model answers with a sentence (handled) or with tool calls, which go out as
+ * intents for Home Assistant to carry out.
+ *
+ * A conversation is known by its conversation_id; the last few are kept, with
+ * their last few turns.
+ */
+#include "server/wyoming_priv.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "grammar/schema.h"
+#include "home/home.h"
+#include "home/prompt.h"
+#include "server/run.h"
+#include "server/service.h"
+
+#define TALKS      32
+#define TURNS      6
+#define MAX_CALLS  8
+#define MAX_ANSWER 256           /* tokens */
+#define LOOK_MS    100
+
+struct turn {
+	char *user, *reply;        /* reply: "" when calls were made */
+	struct chat_call calls[MAX_CALLS];
+	size_t n_calls;
+};
+
+struct talk {
+	char id[128];
+	uint64_t used;
+	struct turn turn[TURNS];
+	size_t n;
+};
+
+struct assistant {
+	struct service *s;
+	char *system, *tools;
+	json_t *tools_json;
+	struct grammar *grammar;
+	pthread_mutex_t lock;
+	struct talk talk[TALKS];
+	uint64_t clock;
+};
+
+static void turn_done(struct turn *t)
+{
+	free(t->user);
+	free(t->reply);
+	for (size_t i = 0; i < t->n_calls; i++) {
+		free((char *)t->calls[i].name);
+		free((char *)t->calls[i].arguments);
+	}
+	memset(t, 0, sizeof(*t));
+}
+
+void assistant_close(struct assistant *a)
+{
+	if (!a)
+		return;
+	for (int i = 0; i < TALKS; i++)
+		for (size_t k = 0; k < a->talk[i].n; k++)
+			turn_done(&a->talk[i].turn[k]);
+	grammar_unref(a->grammar);
+	json_decref(a->tools_json);
+	free(a->tools);
+	free(a->system);
+	pthread_mutex_destroy(&a->lock);
+	free(a);
+}
+
+int assistant_open(const struct config *cfg, struct service *s, struct assistant **ret, struct hearth_err *err)
+{
+	struct assistant *a = calloc(1, sizeof(*a));
+	struct home *home = NULL;
+	int rc = 0;
+
+	if (!a)
+		return err_set(err, -ENOMEM, "out of memory");
+	a->s = s;
+	pthread_mutex_init(&a->lock, NULL);
+	if (!s->chat)
+		rc = err_set(err, -ENOTSUP, "text cannot be handled: %s", s->chat_why.text);
+	if (!rc && cfg->home) {
+		rc = home_load(cfg->home, &home, err);
+		if (!rc && (home_prompt_system(home, &a->system) ||
+			    home_prompt_tools(home, cfg->wy_full_tools ? HOME_TOOLS_FULL : HOME_TOOLS_COMPACT, &a->tools)))
+			rc = err_set(err, -ENOMEM, "out of memory");
+		home_free(home);
+		if (!rc) {
+			a->tools_json = json_loads(a->tools, 0, NULL);
+			rc = grammar_from_tools(a->tools_json, NULL, true, true, &a->grammar, err);
+		}
+	}
+	/* What the configuration says wins over the home's own words. */
+	if (!rc && (cfg->wy_prompt || !a->system)) {
+		free(a->system);
+		a->system = strdup(cfg->wy_prompt ? cfg->wy_prompt : "You are a voice assistant. Answer in one short sentence of plain text.");
+		if (!a->system)
+			rc = err_set(err, -ENOMEM, "out of memory");
+	}
+	if (rc) {
+		assistant_close(a);
+		return rc;
+	}
+	*ret = a;
+	return 0;
+}
+
+/* -- the conversation ------------------------------------------------------------- */
+
+/* Lock held. */
+static struct talk *talk_of(struct assistant *a, const char *id, bool make)
+{
+	struct talk *oldest = &a->talk[0];
+
+	if (!id || !*id || strlen(id) >= sizeof(oldest->id))
+		return NULL;       /* nothing to know it by: a conversation of one turn */
+	for (int i = 0; i < TALKS; i++) {
+		if (!strcmp(a->talk[i].id, id))
+			return &a->talk[i];
+		if (a->talk[i].used < oldest->used)
+			oldest = &a->talk[i];
+	}
+	if (!make)
+		return NULL;
+	for (size_t k = 0; k < oldest->n; k++)
+		turn_done(&oldest->turn[k]);
+	memset(oldest, 0, sizeof(*oldest));
+	strcpy(oldest->id, id);
+	return oldest;
+}
+
+static void remember(struct assistant *a, const char *id, struct turn *t)
+{
+	struct talk *k;
+
+	pthread_mutex_lock(&a->lock);
+	k = talk_of(a, id, true);
+	if (k) {
+		if (k->n == TURNS) {
+			turn_done(&k->turn[0]);
+			memmove(&k->turn[0], &k->turn[1], (TURNS - 1) * sizeof(k->turn[0]));
+			k->n--;
+		}
+		k->turn[k->n++] = *t;
+		k->used = ++a->clock;
+	} else {
+		turn_done(t);
+	}
+	pthread_mutex_unlock(&a->lock);
+}
+
+static int encode(struct assistant *a, const char *id, const char *text, struct tok_ids *ids, struct hearth_err *err)
+{
+	struct chat_msg m[2 + TURNS * (2 + MAX_CALLS)];
+	struct chat_opts o = { .tools = a->tools };
+	const struct talk *k;
+	size_t n = 0;
+	int rc;
+
+	m[n++] = (struct chat_msg){ .role = CHAT_SYSTEM, .content = a->system };
+	pthread_mutex_lock(&a->lock);
+	k = talk_of(a, id, false);
+	for (size_t i = 0; k && i < k->n; i++) {
+		const struct turn *t = &k->turn[i];
+
+		m[n++] = (struct chat_msg){ .role = CHAT_USER, .content = t->user };
+		m[n++] = (struct chat_msg){ .role = CHAT_ASSISTANT, .content = t->reply, .calls = t->calls, .n_calls = t->n_calls };
+		/* Home Assistant does not say how an intent went; it tells people itself when one fails. */
+		for (size_t c = 0; c < t->n_calls; c++)
+			m[n++] = (struct chat_msg){ .role = CHAT_TOOL, .content = "{\"success\":true}" };
+	}
+	m[n++] = (struct chat_msg){ .role = CHAT_USER, .content = text };
+	rc = chat_encode(a->s->chat, a->s->tok, m, n, &o, ids, err);
+	pthread_mutex_unlock(&a->lock);
+	return rc;
+}
+
+/* -- one answer ------------------------------------------------------------------------ */
+
+struct answer {
+	struct client *c;
+	json_t *context;           /* given back as it came */
+	struct turn turn;
+	bool streaming, intents;
+};
+
+static json_t *with_context(const struct answer *a, json_t *o)
+{
+	if (a->context)
+		json_object_set(o, "context", a->context);
+	return o;
+}
+
+static void take_text(struct answer *a, const struct run_event *e)
+{
+	size_t n = strlen(a->turn.reply);
+	char *p = realloc(a->turn.reply, n + e->len + 1);
+
+	if (!p)
+		return;
+	memcpy(p + n, e->text, e->len);
+	p[n + e->len] = 0;
+	a->turn.reply = p;
+	/* White space before a call is no beginning of an answer. */
+	if (a->intents || (!a->streaming && p[strspn(p, " \n\t")] == 0))
+		return;
+	if (!a->streaming)
+		say_event(a->c, "handled-start", with_context(a, json_object()), NULL, 0);
+	say_event(a->c, "handled-chunk", json_pack("{s:s}", "text", a->streaming ? p + n : p), NULL, 0);
+	a->streaming = true;
+}
+
+static void take_call(struct answer *a, const struct run_event *e)
+{
+	struct chat_call *k = &a->turn.calls[a->turn.n_calls];
+
+	if (a->turn.n_calls == MAX_CALLS)
+		return;
+	k->name = strdup(e->text);
+	k->arguments = strdup(e->arguments);
+	if (k->name && k->arguments) {
+		a->turn.n_calls++;
+	} else {
+		free((char *)k->name);
+		free((char *)k->arguments);
+	}
+}
+
+/* Entities as the protocol has them: a list of name and value. */
+static json_t *intent_json(const struct answer *a, const struct chat_call *k)
+{
+	json_t *args = json_loads(k->arguments, 0, NULL), *list = json_array(), *v;
+	const char *name;
+
+	json_object_foreach(args, name, v)
+		json_array_append_new(list, json_pack("{s:s,s:O}", "name", name, "value", v));
+	json_decref(args);
+	return with_context(a, json_pack("{s:s,s:o}", "name", k->name, "entities", list));
+}
+
+static void say_intents(struct answer *a)
+{
+	struct client *c = a->c;
+	bool many = a->turn.n_calls > 1;
+
+	if (many)
+		say_event(c, "intents-start", with_context(a, json_object()), NULL, 0);
+	for (size_t i = 0; i < a->turn.n_calls; i++)
+		say_event(c, "intent", intent_json(a, &a->turn.calls[i]), NULL, 0);
+	if (many)
+		say_event(c, "intents-stop", with_context(a, json_object()), NULL, 0);
+}
+
+static bool gone(void *arg)
+{
+	struct client *c = arg;
+
+	return c->gone || atomic_load(&c->w->stopping);
+}
+
+static int generate(struct answer *a, const struct tok_ids *ids, enum gen_finish *ret_finish, struct hearth_err *err)
+{
+	struct assistant *as = a->c->w->assistant;
+	uint32_t ctx = engine_the_plan(as->s->engine)->ctx;
+	struct run *run = NULL;
+	struct run_opts o;
+	bool done = false;
+	int rc;
+
+	if (ids->n >= ctx)
+		return err_set(err, -E2BIG, "the conversation is %zu tokens; the context is %u", ids->n, ctx);
+	o = (struct run_opts){ .service = as->s, .tokens = ids->id, .n_tokens = ids->n, .max_tokens = ctx - (uint32_t)ids->n, .prio = GEN_VOICE,
+			       .who = -1, .mode = as->grammar ? RUN_LAZY : RUN_FREE, .grammar = as->grammar, .wait_ms = WAIT_MS,
+			       .gone = gone, .gone_arg = a->c };
+	if (o.max_tokens > MAX_ANSWER)
+		o.max_tokens = MAX_ANSWER;
+	sampler_defaults(&o.sample);
+	rc = run_start(&o, &run, err);
+	while (!rc && !done) {
+		struct run_event *e = run_next(run, LOOK_MS);
+
+		if (gone(a->c))
+			run_cancel(run);
+		if (!e)
+			continue;
+		if (e->kind == RUN_CONTENT)
+			take_text(a, e);
+		else if (e->kind == RUN_CALL)
+			take_call(a, e);
+		else if (e->kind == RUN_DONE)
+			done = true;
+		run_event_free(e);
+	}
+	if (!rc) {
+		*ret_finish = run_result(run)->finish;
+		if (*ret_finish == GEN_ERROR)
+			rc = err_set(err, -EIO, "%s", run_result(run)->err.text);
+	}
+	run_free(run);
+	return rc;
+}
+
+void handle_text(struct client *c, const json_t *d, bool intents)
+{
+	const char *text = json_string_value(json_object_get(d, "text"));
+	json_t *context = json_object_get(d, "context");
+	const char *id = json_string_value(json_object_get(context, "conversation_id"));
+	struct answer a = { .c = c, .context = json_is_object(context) ? context : NULL, .intents = intents };
+	struct hearth_err err = { 0 };
+	struct tok_ids ids = { 0 };
+	enum gen_finish finish = GEN_STOP;
+	int rc;
+
+	if (!c->w->assistant || !(c->services & (intents ? WYOMING_INTENT : WYOMING_HANDLE)) || (intents && !c->w->assistant->grammar)) {
+		say_error(c, intents ? "no-intent" : "no-handle", intents ? "intents are not served here" : "text is not handled here");
+		return;
+	}
+	if (!text || !text[strspn(text, " \t\r\n")]) {
+		say_event(c, intents ? "not-recognized" : "not-handled", with_context(&a, json_pack("{s:s}", "text", "")), NULL, 0);
+		return;
+	}
+	a.turn.user = strdup(text);
+	a.turn.reply = calloc(1, 1);
+	rc = a.turn.user && a.turn.reply ? encode(c->w->assistant, id, text, &ids, &err) : err_set(&err, -ENOMEM, "out of memory");
+	if (!rc)
+		rc = generate(&a, &ids, &finish, &err);
+	tok_ids_free(&ids);
+	if (rc) {
+		say_error(c, "handle-failed", err.text);
+		/* Who waits for an end and knows no error event gets one. */
+		say_event(c, intents ? "not-recognized" : "not-handled", with_context(&a, json_pack("{s:s}", "text", intents ? text : err.text)), NULL, 0);
+	} else if (a.turn.n_calls && !a.streaming) {
+		say_intents(&a);
+	} else if (intents) {
+		say_event(c, "not-recognized", with_context(&a, json_pack("{s:s}", "text", text)), NULL, 0);
+	} else {
+		if (!a.streaming)
+			say_event(c, "handled-start", with_context(&a, json_object()), NULL, 0);
+		say_event(c, "handled", with_context(&a, json_pack("{s:s}", "text", a.turn.reply)), NULL, 0);
+		/* Calls after words: the words were an answer already, so the intents come inside it for who reads on. */
+		if (a.turn.n_calls)
+			say_intents(&a);
+		say_event(c, "handled-stop", with_context(&a, json_object()), NULL, 0);
+	}
+	if (!rc && !c->gone && finish != GEN_CANCELLED)
+		remember(c->w->assistant, id, &a.turn);
+	else
+		turn_done(&a.turn);
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+/* Audio in: any PCM, to the recogniser as it comes. */
+#include "server/wyoming_priv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "server/service.h"
+#include "server/speech.h"
+#include "voice/resample.h"
+#include "voice/vad.h"
+
+void hearing_over(struct client *c)
+{
+	hearing_drop(c->hearing);
+	c->hearing = NULL;
+	resample_free(c->resample);
+	c->resample = NULL;
+	vad_close(c->vad);
+	c->vad = NULL;
+}
+
+/* On the recogniser's thread: it must not wait for a client. */
+static void on_partial(void *arg, const char *text)
+{
+	struct client *c = arg;
+	size_t same = strlen(c->partial);
+
+	/* What was sent cannot be taken back: only a longer version of the same text goes out. */
+	if (!c->stream_text || strncmp(text, c->partial, same) || !text[same])
+		return;
+	if (!c->text_open)
+		say_soon(c, "transcript-start", json_pack("{s:s}", "language", "en"), NULL, 0);
+	c->text_open = true;
+	say_soon(c, "transcript-chunk", json_pack("{s:s}", "text", text + same), NULL, 0);
+	snprintf(c->partial, sizeof(c->partial), "%s", text);
+}
+
+static void on_vad(void *ctx, const struct vad_event *e)
+{
+	struct client *c = ctx;
+	json_int_t ms = (e->at < 0 ? 0 : e->at) * 1000 / VAD_RATE;
+
+	if (e->kind == VAD_START)
+		say_event(c, "voice-started", json_pack("{s:I}", "timestamp", ms), NULL, 0);
+	else if (e->kind == VAD_END || e->kind == VAD_BLIP)
+		say_event(c, "voice-stopped", json_pack("{s:I}", "timestamp", ms), NULL, 0);
+}
+
+static int get_int(const json_t *d, const char *key, int fallback)
+{
+	const json_t *j = json_object_get(d, key);
+
+	return json_is_integer(j) && json_integer_value(j) > 0 && json_integer_value(j) < 1000000 ? (int)json_integer_value(j) : fallback;
+}
+
+/* An utterance that is not heard. Its audio-stop is still answered, for clients that wait for a transcript. */
+static void refuse(struct client *c, const char *code, const char *text)
+{
+	hearing_over(c);
+	c->failed = true;
+	say_error(c, code, text);
+}
+
+void audio_start(struct client *c, const json_t *d)
+{
+	struct speech *sp = c->w->service->speech;
+	struct hearth_err err = { 0 };
+	struct vad_options o;
+
+	hearing_over(c);
+	c->failed = false;
+	c->rate = get_int(d, "rate", 16000);
+	c->width = get_int(d, "width", 2);
+	c->channels = get_int(d, "channels", 1);
+	c->heard = 0;
+	c->partial[0] = 0;
+	c->text_open = false;
+	if (!speech_hears(sp) || !(c->services & WYOMING_ASR)) {
+		refuse(c, "no-asr", "speech to text is not served here");
+		return;
+	}
+	if (c->width > 4 || c->channels > 16 || c->rate < 4000 || c->rate > 384000) {
+		refuse(c, "unsupported-audio", "audio must be 4 to 384 kHz, 1 to 4 bytes a sample, at most 16 channels");
+		return;
+	}
+	if (resample_new(c->rate, STT_RATE, &c->resample, &err) || hearing_begin(sp, WAIT_MS, on_partial, c, &c->hearing, &err)) {
+		refuse(c, "asr-busy", err.text);
+		return;
+	}
+	vad_defaults(&o);
+	o.kind = VAD_ENERGY;       /* it needs no weights; without it the events are missing, nothing else */
+	o.end_wait_ms = 700;
+	if (vad_open(&o, NULL, &c->vad, &err))
+		c->vad = NULL;
+}
+
+/* Little-endian PCM of any width to one float, channels averaged. */
+static float sample_at(const uint8_t *p, int width)
+{
+	switch (width) {
+	case 1: return (float)(p[0] - 128) / 128.0f;
+	case 2: return (float)(int16_t)(p[0] | p[1] << 8) / 32768.0f;
+	case 3: return (float)((int32_t)((uint32_t)p[0] << 8 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 24) >> 8) / 8388608.0f;
+	default: return (float)(int32_t)((uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24) / 2147483648.0f;
+	}
+}
+
+static int push_float(struct client *c, const float *in, size_t n)
+{
+	float out[2048];
+	int16_t pcm[2048];
+	size_t taken, given;
+	int rc;
+
+	do {
+		rc = resample_push(c->resample, in, n, out, 2048, &taken, &given);
+		if (rc)
+			return rc;
+		resample_to_s16(out, given, pcm);
+		if (given && (rc = hearing_push(c->hearing, pcm, given)))
+			return rc;
+		if (given && c->vad)
+			vad_push(c->vad, pcm, given, on_vad, c);
+		if (in) {
+			in += taken;
+			n -= taken;
+		}
+	} while (n || given);
+	return 0;
+}
+
+void audio_chunk(struct client *c, const struct wyoming_event *e)
+{
+	size_t frame, n;
+	float mono[1024];
+
+	if (!c->hearing)
+		return;
+	frame = (size_t)c->width * (size_t)c->channels;
+	n = e->n_payload / frame;      /* an odd tail byte belongs to no sample */
+	c->heard += (double)n;
+	if (c->heard > (double)MAX_SECONDS * c->rate) {
+		refuse(c, "too-long", "the utterance is over an hour long");
+		return;
+	}
+	for (size_t i = 0; i < n;) {
+		size_t k = n - i < 1024 ? n - i : 1024;
+
+		for (size_t j = 0; j < k; j++) {
+			const uint8_t *p = e->payload + (i + j) * frame;
+			float sum = 0;
+
+			for (int ch = 0; ch < c->channels; ch++)
+				sum += sample_at(p + ch * c->width, c->width);
+			mono[j] = sum / (float)c->channels;
+		}
+		if (push_float(c, mono, k)) {
+			refuse(c, "asr-failed", "the recogniser stopped");
+			return;
+		}
+		i += k;
+	}
+}
+
+static void say_transcript(struct client *c, const char *text)
+{
+	size_t same = strlen(c->partial);
+
+	if (c->stream_text && !c->text_open)
+		say_event(c, "transcript-start", json_pack("{s:s}", "language", "en"), NULL, 0);
+	if (c->stream_text && !strncmp(text, c->partial, same) && text[same])
+		say_event(c, "transcript-chunk", json_pack("{s:s}", "text", text + same), NULL, 0);
+	/* The whole text, which also corrects what a partial got wrong. */
+	say_event(c, "transcript", json_pack("{s:s,s:s}", "text", text, "language", "en"), NULL, 0);
+	if (c->stream_text)
+		say_event(c, "transcript-stop", json_object(), NULL, 0);
+}
+
+void audio_stop(struct client *c)
+{
+	struct stt_result r;
+	struct hearth_err err = { 0 };
+	int rc;
+
+	if (!c->hearing) {
+		if (c->failed)
+			say_transcript(c, "");
+		c->failed = false;
+		return;
+	}
+	push_float(c, NULL, 0);
+	if (c->vad)
+		vad_finish(c->vad, on_vad, c);
+	rc = hearing_end(c->hearing, &r, &err);
+	c->hearing = NULL;
+	hearing_over(c);
+	if (rc)
+		say_error(c, "asr-failed", err.text);
+	/* Nothing heard, or no command: an empty transcript, which clients know. */
+	say_transcript(c, !rc && r.verdict == STT_COMMAND ? r.text : "");
+}
