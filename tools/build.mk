@@ -9,6 +9,7 @@ hearthctl_SRCS := \
 	tools/hearthctl_apply.c \
 	tools/hearthctl_netlink.c \
 	tools/hearthctl_show.c \
+	tools/hearthctl_unload.c \
 	# EOL
 hearthctl_LIBS := $(shell $(PKG_CONFIG) --libs libnl-genl-3.0 2>/dev/null)
 CFLAGS_tools/hearthctl_netlink.c := $(shell $(PKG_CONFIG) --cflags libnl-genl-3.0 2>/dev/null)

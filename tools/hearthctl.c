@@ -30,6 +30,7 @@ static const struct command {
 	{ "watch", cmd_watch, "watch [--tenant NAME] [--count N] [--seconds N] [--netlink]" },
 	{ "regions", cmd_regions, "regions [POOL]" },
 	{ "drop", cmd_drop, "drop POOL REGION" },
+	{ "unload", cmd_unload, "unload" },
 	{ "exec", cmd_exec, "exec --tenant NAME [--class C] [--priority N] [--charge POOL=N]... [--wait MS] -- COMMAND..." },
 };
 
@@ -43,21 +44,60 @@ static void print_usage(FILE *to)
 	fprintf(to, "Sizes are bytes, with K, M, G or T for powers of 1024, or max.\n");
 }
 
+/* How errors are told; main knows before anything can fail. */
+static bool json_errors;
+
+static int complain(int code, const char *fmt, va_list ap, const char *hint)
+{
+	char text[4096];
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	if (json_errors) {
+		json_t *j = json_pack("{s:s, s:i}", "error", text, "exit", code);
+
+		json_dumpf(j, stderr, JSON_COMPACT);
+		fputc('\n', stderr);
+		json_decref(j);
+	} else {
+		fprintf(stderr, "hearthctl: %s%s\n", text, hint);
+	}
+	return code;
+}
+
+int ctl_error(int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	complain(code, fmt, ap, "");
+	va_end(ap);
+	return code;
+}
+
 int ctl_usage(const char *fmt, ...)
 {
 	va_list ap;
 
-	fprintf(stderr, "hearthctl: ");
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	complain(EX_USAGE_, fmt, ap, " (hearthctl --help lists the commands)");
 	va_end(ap);
-	fprintf(stderr, " (hearthctl --help lists the commands)\n");
 	return EX_USAGE_;
 }
 
-int ctl_fail(struct ctl *c, int ret)
+int ctl_bad_option(char **argv)
 {
-	fprintf(stderr, "hearthctl: %s\n", c->err.text[0] ? c->err.text : strerror(-ret));
+	return ctl_usage("%s is no option here, or lacks its value", argv[optind - 1]);
+}
+
+int ctl_done(struct ctl *c)
+{
+	if (c->json)
+		ctl_print_json(json_pack("{s:b}", "done", 1));
+	return EX_DONE;
+}
+
+static int exit_code(int ret)
+{
 	switch (ret) {
 	case -ENODEV:
 		return EX_NO_DEVICE;
@@ -77,7 +117,12 @@ int ctl_fail(struct ctl *c, int ret)
 	}
 }
 
-int ctl_open(struct ctl *c, bool admin)
+int ctl_fail(struct ctl *c, int ret)
+{
+	return ctl_error(exit_code(ret), "%s", c->err.text[0] ? c->err.text : strerror(-ret));
+}
+
+static int open_device(struct ctl *c, bool admin)
 {
 	struct hearth_options o;
 	int ret;
@@ -87,9 +132,19 @@ int ctl_open(struct ctl *c, bool admin)
 	if (c->device)
 		o.device = c->device;
 	ret = hearth_open(&o, &c->h, &c->err);
-	if (!ret && admin)
-		ret = hearth_admin(c->h, &c->err);
+	return ret || !admin ? ret : hearth_admin(c->h, &c->err);
+}
+
+int ctl_open(struct ctl *c, bool admin)
+{
+	int ret = open_device(c, admin);
+
 	return ret ? ctl_fail(c, ret) : EX_DONE;
+}
+
+int ctl_open_quietly(struct ctl *c)
+{
+	return open_device(c, false);
 }
 
 const char *ctl_bytes(uint64_t bytes, char *buf)
@@ -162,7 +217,7 @@ void ctl_print_json(json_t *j)
 static int finish(int code)
 {
 	if (fflush(stdout) || ferror(stdout)) {
-		fprintf(stderr, "hearthctl: cannot write: %s\n", strerror(errno));
+		ctl_error(EX_FAILED, "cannot write: %s", strerror(errno));
 		return code ? code : EX_FAILED;
 	}
 	return code;
@@ -187,7 +242,7 @@ int main(int argc, char **argv)
 			c.device = optarg;
 			break;
 		case 'j':
-			c.json = true;
+			c.json = json_errors = true;
 			break;
 		case 'h':
 			print_usage(stdout);
@@ -204,24 +259,23 @@ int main(int argc, char **argv)
 		print_usage(stderr);
 		return EX_USAGE_;
 	}
-	for (i = 0; i < COMMANDS; i++) {
-		if (!strcmp(commands[i].name, argv[optind]))
-			break;
-	}
-	if (i == COMMANDS)
-		return ctl_usage("there is no command %s", argv[optind]);
 	argc -= optind;
 	argv += optind;
-	optind = 0;  /* the command reads its own options */
+	optind = 0;  /* the command reads its own options, and says what is wrong itself */
+	opterr = 0;
 	/* --json is understood after the command too */
 	for (int k = 1; k < argc && strcmp(argv[k], "--"); k++) {
 		if (!strcmp(argv[k], "--json")) {
-			c.json = true;
+			c.json = json_errors = true;
 			memmove(&argv[k], &argv[k + 1], (size_t)(argc - k) * sizeof(*argv));
 			argc--;
 			break;
 		}
 	}
+	for (i = 0; i < COMMANDS && strcmp(commands[i].name, argv[0]); i++)
+		;
+	if (i == COMMANDS)
+		return ctl_usage("there is no command %s", argv[0]);
 	code = commands[i].run(&c, argc, argv);
 	hearth_close(c.h);
 	return finish(code);

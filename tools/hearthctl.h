@@ -34,9 +34,17 @@ struct ctl {
 
 /* Opens the device (and, if wanted, as administrator); an exit code. */
 int ctl_open(struct ctl *c, bool admin);
+/* The same for what is only nice to have: 0 or -errno, and says nothing. */
+int ctl_open_quietly(struct ctl *c);
+/* Errors go to standard error, as a sentence or, with --json, as an object. */
+int ctl_error(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int ctl_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* getopt_long gave '?'. */
+int ctl_bad_option(char **argv);
 /* The exit code of an errno, after printing the sentence in c->err. */
 int ctl_fail(struct ctl *c, int ret);
-int ctl_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* An act that has nothing to show is done. */
+int ctl_done(struct ctl *c);
 
 /* "512.0M", "max", "0"; buf of 24 bytes. */
 const char *ctl_bytes(uint64_t bytes, char *buf);
@@ -62,6 +70,7 @@ int cmd_budget(struct ctl *c, int argc, char **argv);
 int cmd_drop(struct ctl *c, int argc, char **argv);
 int cmd_watch(struct ctl *c, int argc, char **argv);
 int cmd_exec(struct ctl *c, int argc, char **argv);
+int cmd_unload(struct ctl *c, int argc, char **argv);
 int cmd_apply(struct ctl *c, int argc, char **argv);
 
 #endif

@@ -92,7 +92,7 @@ int cmd_budget(struct ctl *c, int argc, char **argv)
 		if (opt == 'p' && parse_number(optarg, 0, 1000, &priority))
 			return ctl_usage("%s is no priority from 0 to 1000", optarg);
 		if (opt == '?')
-			return EX_USAGE_;
+			return ctl_bad_option(argv);
 	}
 	if (argc - optind < 2)
 		return ctl_usage("budget set needs TENANT and POOL");
@@ -117,7 +117,7 @@ int cmd_budget(struct ctl *c, int argc, char **argv)
 	if (priority >= 0)
 		line.priority = (int)priority;
 	ret = hearth_budget_apply(c->h, &line, 1, NULL, &c->err);
-	return ret ? ctl_fail(c, ret) : EX_DONE;
+	return ret ? ctl_fail(c, ret) : ctl_done(c);
 }
 
 int cmd_drop(struct ctl *c, int argc, char **argv)
@@ -131,12 +131,10 @@ int cmd_drop(struct ctl *c, int argc, char **argv)
 	if (code)
 		return code;
 	pool = hearth_pool_named(c->h, argv[1]);
-	if (!pool) {
-		fprintf(stderr, "hearthctl: there is no pool %s\n", argv[1]);
-		return EX_NOT_THERE;
-	}
+	if (!pool)
+		return ctl_error(EX_NOT_THERE, "there is no pool %s", argv[1]);
 	ret = hearth_region_drop(pool, argv[2], &c->err);
-	return ret ? ctl_fail(c, ret) : EX_DONE;
+	return ret ? ctl_fail(c, ret) : ctl_done(c);
 }
 
 /* -- watch ---------------------------------------------------------------------------- */
@@ -271,7 +269,7 @@ int cmd_watch(struct ctl *c, int argc, char **argv)
 		    (opt == 's' && parse_number(optarg, 1, 1000000, &seconds)))
 			return ctl_usage("%s is no number from 1", optarg);
 		if (opt == '?')
-			return EX_USAGE_;
+			return ctl_bad_option(argv);
 	}
 	if (optind != argc)
 		return ctl_usage("watch does not take %s", argv[optind]);
@@ -347,7 +345,7 @@ static int exec_parse(struct exec_args *x, int argc, char **argv)
 			x->charges[x->n_charges++] = optarg;
 			break;
 		default:
-			return EX_USAGE_;
+			return ctl_bad_option(argv);
 		}
 	}
 	if (!x->tenant)
@@ -379,10 +377,8 @@ int cmd_exec(struct ctl *c, int argc, char **argv)
 		eq = strchr(x.charges[i], '=');
 		*eq = '\0';
 		pool = hearth_pool_named(c->h, x.charges[i]);
-		if (!pool) {
-			fprintf(stderr, "hearthctl: there is no pool %s\n", x.charges[i]);
-			return EX_NOT_THERE;
-		}
+		if (!pool)
+			return ctl_error(EX_NOT_THERE, "there is no pool %s", x.charges[i]);
 		ctl_parse_bytes(eq + 1, &bytes);
 		ret = hearth_charge(t, pool, bytes, (unsigned)x.wait_ms, &c->err);
 		if (ret)
@@ -390,18 +386,14 @@ int cmd_exec(struct ctl *c, int argc, char **argv)
 	}
 	/* the charge lives as long as the descriptor, so the command takes it along */
 	fd = hearth_tenant_fd(t);
-	if (fd < 0 || fcntl(fd, F_SETFD, 0)) {
-		fprintf(stderr, "hearthctl: the tenant's descriptor cannot be handed on: %s\n",
-			strerror(fd < 0 ? -fd : errno));
-		return EX_FAILED;
-	}
+	if (fd < 0 || fcntl(fd, F_SETFD, 0))
+		return ctl_error(EX_FAILED, "the tenant's descriptor cannot be handed on: %s",
+				 strerror(fd < 0 ? -fd : errno));
 	snprintf(fd_text, sizeof(fd_text), "%d", fd);
-	if (setenv("HEARTH_TENANT", x.tenant, 1) || setenv("HEARTH_TENANT_FD", fd_text, 1)) {
-		fprintf(stderr, "hearthctl: no memory for the environment\n");
-		return EX_FAILED;
-	}
+	if (setenv("HEARTH_TENANT", x.tenant, 1) || setenv("HEARTH_TENANT_FD", fd_text, 1))
+		return ctl_error(EX_FAILED, "no memory for the environment");
 	execvp(argv[optind], &argv[optind]);
 	ret = errno;
-	fprintf(stderr, "hearthctl: %s cannot be run: %s\n", argv[optind], strerror(ret));
-	return ret == ENOENT ? EX_NO_PROGRAM : EX_CANNOT_RUN;
+	return ctl_error(ret == ENOENT ? EX_NO_PROGRAM : EX_CANNOT_RUN, "%s cannot be run: %s",
+			 argv[optind], strerror(ret));
 }

@@ -391,7 +391,7 @@ static int do_pools(struct ctl *c, struct plan *p, bool shrink)
 
 static void complain(const char *what, const char *name, const struct hearth_err *err)
 {
-	fprintf(stderr, "hearthctl: %s %s could not be put back: %s\n", what, name, err->text);
+	ctl_error(EX_FAILED, "%s %s could not be put back: %s", what, name, err->text);
 }
 
 /* The budgets of before; tenants that were not there are forgotten again. */
@@ -514,8 +514,7 @@ static int run(struct ctl *c, struct plan *p, bool dry)
 	ret = try_it(c, p, &bad);
 	if (ret) {
 		place(p, bad, ret, &c->err);
-		ctl_fail(c, ret);
-		return EX_BAD_FILE;
+		return ctl_error(EX_BAD_FILE, "%s", c->err.text[0] ? c->err.text : strerror(-ret));
 	}
 	if (dry)
 		return report(c, p, true);
@@ -561,12 +560,10 @@ int cmd_apply(struct ctl *c, int argc, char **argv)
 		return ctl_usage("apply needs a file or a directory");
 	for (int i = 1; i < argc && !ret; i++)
 		ret = read_path(&p, argv[i], &c->err);
-	if (ret) {
-		ctl_fail(c, ret);
-		code = EX_BAD_FILE;
-	} else {
+	if (ret)
+		code = ctl_error(EX_BAD_FILE, "%s", c->err.text[0] ? c->err.text : strerror(-ret));
+	else
 		code = run(c, &p, dry);
-	}
 	plan_free(&p);
 	return code;
 }

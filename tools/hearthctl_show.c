@@ -81,7 +81,7 @@ static int pool_create(struct ctl *c, int argc, char **argv)
 
 	while ((opt = getopt_long(argc, argv, "n:", options, NULL)) != -1) {
 		if (opt != 'n')
-			return EX_USAGE_;
+			return ctl_bad_option(argv);
 		spec.node = optarg;
 	}
 	if (argc - optind != 3)
@@ -97,7 +97,7 @@ static int pool_create(struct ctl *c, int argc, char **argv)
 	if (code)
 		return code;
 	ret = hearth_pool_create(c->h, &spec, &c->err);
-	return ret ? ctl_fail(c, ret) : EX_DONE;
+	return ret ? ctl_fail(c, ret) : ctl_done(c);
 }
 
 static struct hearth_pool *need_pool(struct ctl *c, const char *name)
@@ -105,7 +105,7 @@ static struct hearth_pool *need_pool(struct ctl *c, const char *name)
 	struct hearth_pool *pool = hearth_pool_named(c->h, name);
 
 	if (!pool)
-		fprintf(stderr, "hearthctl: there is no pool %s\n", name);
+		ctl_error(EX_NOT_THERE, "there is no pool %s", name);
 	return pool;
 }
 
@@ -132,7 +132,7 @@ int cmd_pool(struct ctl *c, int argc, char **argv)
 	if (!pool)
 		return EX_NOT_THERE;
 	ret = argc == 4 ? hearth_pool_resize(pool, size, &c->err) : hearth_pool_remove(pool, &c->err);
-	return ret ? ctl_fail(c, ret) : EX_DONE;
+	return ret ? ctl_fail(c, ret) : ctl_done(c);
 }
 
 /* -- tenants -------------------------------------------------------------------- */
@@ -219,8 +219,7 @@ static int tenants_table(struct ctl *c, const char *only, json_t *to)
 	}
 	if (only && !kept) {
 		free(rows);
-		fprintf(stderr, "hearthctl: there is no tenant %s\n", only);
-		return EX_NOT_THERE;
+		return ctl_error(EX_NOT_THERE, "there is no tenant %s", only);
 	}
 	if (to)
 		tenants_json(rows, kept, to);
@@ -259,7 +258,7 @@ int cmd_tenant(struct ctl *c, int argc, char **argv)
 		if (code)
 			return code;
 		ret = hearth_tenant_remove(c->h, argv[2], &c->err);
-		return ret ? ctl_fail(c, ret) : EX_DONE;
+		return ret ? ctl_fail(c, ret) : ctl_done(c);
 	}
 	if (argc == 3 && !strcmp(argv[1], "show"))
 		only = argv[2];

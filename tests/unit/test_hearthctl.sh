@@ -56,6 +56,13 @@ t "exec understands charges" 2 "is no charge" $ctl exec --tenant x --charge acco
 t "watch counts from 1" 2 "is no number" $ctl watch --count 0
 t "a device that is missing is named, with what to do" 3 "modprobe hearth" $ctl --device /dev/no-hearth status
 t "what is no hearth device is said to be none" 1 "/dev/null is not a hearth device" $ctl --device /dev/null status
+t "an unknown option of a command is a usage error" 2 "--frob is no option here" $ctl watch --frob
+t "an option without its value is a usage error" 2 "lacks its value" $ctl exec --tenant
+t "unload takes no arguments" 2 "takes no arguments" $ctl unload now
+t "an error is JSON where that was asked for" 3 '"exit":3' $ctl --json --device /dev/no-hearth status
+has "with the sentence in it" '{"error":"'
+t "a usage error too, and behind the command" 2 '"exit":2' $ctl frobnicate --json
+t "and that of a file" 6 '"exit":6' $ctl --json apply "$tmp/none.yaml"
 t "a full disk is a failure" 1 "cannot write" sh -c "$ctl --help >/dev/full"
 
 f good.yaml <<'Y'
@@ -241,6 +248,21 @@ t "and is there" 0 '"size": 8388608' $c --json pool
 t "a pool that the system cannot give" 1 "cannot give" $c pool create t-huge kv 4096G
 t "and removed" 0 "" $c pool remove t-extra
 t "and is gone" 7 "there is no pool" $c pool remove t-extra
+t "an act says so in JSON" 0 '"done": true' $c --json budget set t-tts t-account max=3M
+t "a refusal is JSON too" 7 '"error":"there is no pool t-none"' $c --json pool remove t-none
+t "exec refuses as JSON" 5 '"exit":5' $c --json exec --tenant t-tts --charge t-account=4M -- echo never
+if [ "$dev" = /dev/hearth ] && [ -d /proc/self/fd ]; then
+	$c exec --tenant t-tts -- sleep 6 &
+	held=$!
+	sleep 1
+	t "unloading in use is refused, and says by whom" 8 "process $held (sleep) has it open" $c unload
+	t "and in JSON" 8 '"exit":8' $c unload --json
+	has "by whom as well" "$held (sleep)"
+	wait $held
+	if command -v setuidgid >/dev/null; then
+		t "unloading needs the administrator" 4 "administrator" setuidgid 65534:65534 $c unload
+	fi
+fi
 for x in t-llm t-stt t-tts; do t "tenant $x is removed" 0 "" $c tenant remove $x; done
 t "a tenant is removed once" 7 "there is no tenant" $c tenant remove t-llm
 for x in t-kv t-account; do t "pool $x is removed" 0 "" $c pool remove $x; done
