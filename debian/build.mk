@@ -49,6 +49,20 @@ install-dkms: ## only the module's source, where DKMS builds it from
 	$(INSTALL) -m 644 kmod/core/*.[ch] $D$(DKMSDIR)/kmod/core/
 	$(INSTALL) -m 644 uapi/linux/*.h $D$(DKMSDIR)/uapi/linux/
 
+# The module alone, for the kernel tree in KDIR: the running one's, or any that
+# was prepared (make modules_prepare). Of another machine's kind with KARCH=arm64
+# CROSS_COMPILE=aarch64-linux-gnu-. Ends in build/module, beside no source.
+KDIR      ?= /lib/modules/$(shell uname -r)/build
+KARCH     ?= $(ARCH:aarch64=arm64)
+MODULE    := $(BUILD)/module
+module: ## hearth.ko for the kernel in KDIR, into build/module/kmod
+	@test -e '$(KDIR)/Makefile' || { echo "module: $(KDIR) is no kernel tree: install the kernel's headers, or say KDIR="; exit 1; }
+	@mkdir -p $(MODULE)
+	@$(MAKE) -s --no-print-directory install-dkms DESTDIR=$(abspath $(MODULE))/tmp DKMSDIR=
+	@cp -rpu $(MODULE)/tmp/kmod $(MODULE)/tmp/uapi $(MODULE)/tmp/Kbuild $(MODULE)/ && rm -rf $(MODULE)/tmp
+	$(Q)env -u MAKEFLAGS -u MAKELEVEL $(MAKE) -C '$(KDIR)' ARCH=$(KARCH) CROSS_COMPILE=$(CROSS_COMPILE) \
+		M=$(abspath $(MODULE))/kmod $(if $(wildcard $(KDIR)/Module.symvers),,KBUILD_MODPOST_WARN=1) modules
+
 # Packages end in build/deb. They are built with the distribution's own flags
 # in a folder of their own; DEB_BUILD=build reuses what is built already.
 DEB_OUT   ?= $(BUILD)/deb
@@ -62,7 +76,8 @@ deb: ## Debian packages hearth-dkms, hearth, libhearth-dev into build/deb
 	@ls $(DEB_OUT)/*.deb
 
 SCRIPT_TESTS += \
+	tests/unit/test_dkms.sh \
 	tests/unit/test_hearthctl.sh \
 	tests/unit/test_install.sh \
 	# EOL
-.PHONY: install install-dkms deb
+.PHONY: install install-dkms module deb
