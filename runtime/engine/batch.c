@@ -6,6 +6,10 @@
  * decodes has one row in each step, and the first of those with prompt left
  * (by priority, then by order) gets a chunk of it: a whole one when nobody
  * decodes, else a small one, so that the others' next token is not late.
+ *
+ * A gen whose next tokens are foreseen (gen_request.force) has rows for them
+ * behind its own, each with an output row. Afterwards they are taken one by
+ * one, as if each were a step of its own, up to the first that was wrong.
  */
 #include "engine/priv.h"
 
@@ -134,30 +138,55 @@ static int extend(struct engine *e, struct gen *g, uint32_t n, struct hearth_err
 struct step {
 	struct batch b;
 	uint32_t n_gen;          /* gens in it: e->row_gen[] */
+	uint32_t extra;          /* output rows that may still be had besides one for each gen */
 };
 
-/* Lock held. Adds @n rows of @g; out: how many of the last rows give logits. */
-static bool add(struct engine *e, struct step *st, struct gen *g, uint32_t n, uint32_t out,
+/* How many rows behind the last of @n would be tokens that are foreseen. */
+static uint32_t ahead(const struct engine *e, const struct step *st, const struct gen *g, uint32_t n)
+{
+	uint32_t k = g->n_ahead;
+	const uint32_t rows = e->plan.chunk + e->plan.sessions - st->b.n - n;
+	const uint32_t tokens = g->r.max_tokens - g->res.n_out - 1, room = e->plan.ctx - 1 - g->n_want;
+
+	k = k < st->extra ? k : st->extra;
+	k = k < rows ? k : rows;
+	k = k < tokens ? k : tokens;
+	return k < room ? k : room;
+}
+
+/*
+ * Lock held. Adds @n rows of @g and @more of what is foreseen; out: how many of
+ * the last of these @n + @more rows give logits.
+ */
+static bool add(struct engine *e, struct step *st, struct gen *g, uint32_t n, uint32_t more, uint32_t out,
 		struct gen **ret_failed, struct hearth_err *err)
 {
 	struct session *s = g->s;
 	struct batch_seq *q;
 	uint32_t i;
 
-	if (extend(e, g, n, err)) {
+	/* Nobody gives way to a guess. */
+	if (more && kv_pages_for(s->seq.len + n + more) >= s->seq.n_page + kv_free(e->kv)) {
+		out -= out < more ? out : more;
+		more = 0;
+	}
+	if (extend(e, g, n + more, err)) {
 		*ret_failed = g;
 		return false;
 	}
 	q = &e->row_seq[st->n_gen];
-	*q = (struct batch_seq){ .first = st->b.n, .n = n, .pos0 = s->seq.len, .page = s->seq.page };
+	*q = (struct batch_seq){ .first = st->b.n, .n = n + more, .pos0 = s->seq.len, .page = s->seq.page };
 	memcpy(e->row_token + st->b.n, s->want + s->seq.len, n * sizeof(int32_t));
+	memcpy(e->row_token + st->b.n + n, g->ahead, more * sizeof(int32_t));
 	g->step_n = n;
 	g->step_first = st->b.n;
-	g->step_outs = out > 0;
+	g->step_ahead = more;
 	g->step_out = st->b.n_out;
-	for (i = n - out; i < n; i++)
+	for (i = n + more - out; i < n + more; i++)
 		e->row_out[st->b.n_out++] = st->b.n + i;
-	st->b.n += n;
+	if (out)
+		st->extra -= out - 1;
+	st->b.n += n + more;
 	e->row_gen[st->n_gen++] = g;
 	return true;
 }
@@ -172,9 +201,11 @@ static bool choose(struct engine *e, struct step *st, struct gen **ret_failed, s
 {
 	struct gen *prefill = NULL;
 	bool voice = false, decodes = false;
-	uint32_t i, n, out;
+	uint32_t i, n, out, more;
 
 	*st = (struct step){ .b = { .token = e->row_token, .seq = e->row_seq, .out = e->row_out } };
+	/* Half of a step's rows stay for a prompt, however small steps are. */
+	st->extra = e->plan.chunk / 2 < OUT_EXTRA ? e->plan.chunk / 2 : OUT_EXTRA;
 	for (i = 0; i < e->plan.sessions; i++)
 		voice |= gen_of(e, i)->state == GEN_S_ACTIVE && gen_of(e, i)->r.prio == GEN_VOICE;
 	for (i = 0; i < e->plan.sessions; i++) {
@@ -188,7 +219,8 @@ static bool choose(struct engine *e, struct step *st, struct gen **ret_failed, s
 				prefill = g;
 			continue;
 		}
-		if (!add(e, st, g, 1, 1, ret_failed, err))
+		more = ahead(e, st, g, 1);
+		if (!add(e, st, g, 1, more, 1 + more, ret_failed, err))
 			return false;
 		decodes = true;
 	}
@@ -196,13 +228,16 @@ static bool choose(struct engine *e, struct step *st, struct gen **ret_failed, s
 		n = left(prefill);
 		if (decodes && n > CHUNK_BESIDE)
 			n = CHUNK_BESIDE;
+		if (n > e->plan.chunk + e->plan.sessions - st->b.n)
+			n = e->plan.chunk + e->plan.sessions - st->b.n;
 		if (n > e->plan.chunk)
 			n = e->plan.chunk;
 		/* Rows that are asked for each go through the head: as many as it has room for. */
-		if (prefill->r.on_prompt && n > OUT_EXTRA)
-			n = OUT_EXTRA;
+		if (prefill->r.on_prompt && n > 1 + st->extra)
+			n = 1 + st->extra;
 		out = prefill->r.on_prompt ? n : n == left(prefill) && prefill->r.max_tokens;
-		if (!add(e, st, prefill, n, out, ret_failed, err))
+		more = out && !prefill->r.on_prompt ? ahead(e, st, prefill, n) : 0;
+		if (!add(e, st, prefill, n, more, out + more, ret_failed, err))
 			return false;
 	}
 	st->b.n_seq = st->n_gen;
@@ -255,8 +290,8 @@ static int pick_there(struct engine *e, struct gen *g, uint32_t row, const uint3
 	return 1;
 }
 
-/* One token for @g from its output row. False: the gen is finished. */
-static bool take_token(struct engine *e, struct gen *g, struct hearth_err *err)
+/* One token for @g from its output row @row of the step's. False: the gen is finished. */
+static bool take_token(struct engine *e, struct gen *g, uint32_t row, struct hearth_err *err)
 {
 	const uint32_t vocab = e->plan.shape.vocab, words = (vocab + 31) / 32;
 	struct session *s = g->s;
@@ -269,8 +304,6 @@ static bool take_token(struct engine *e, struct gen *g, struct hearth_err *err)
 	uint32_t which;
 	size_t len = 0;
 	int r;
-
-	const uint32_t row = g->step_out + (g->r.on_prompt ? g->step_n - 1 : 0);
 
 	if (g->r.mask) {
 		if (e->valid)
@@ -328,6 +361,45 @@ static bool take_token(struct engine *e, struct gen *g, struct hearth_err *err)
 	return false;
 }
 
+/* A guess that is mostly wrong costs more than it saves. */
+static bool worth_it(const struct gen_result *r)
+{
+	return r->n_forced < 2 * OUT_EXTRA || r->n_kept * 3 >= r->n_forced;
+}
+
+/* The tokens that the step gave @g: one, and those that were foreseen and came true. */
+static void take_tokens(struct engine *e, struct gen *g, struct hearth_err *err)
+{
+	struct kv_seq *q = &g->s->seq;
+	const uint32_t more = g->step_ahead, row = g->step_out + (g->r.on_prompt ? g->step_n - 1 : 0);
+	bool runs = true;
+	uint32_t i;
+
+	g->res.n_forced += more;
+	for (i = 0; i <= more && runs && !atomic_load(&g->cancel); i++) {
+		if (i) {
+			/* Its row is computed already: it is part of the timeline from here. */
+			if (g->s->want[g->n_want - 1] != g->ahead[i - 1])
+				break;
+			pthread_mutex_lock(&e->lock);
+			q->token[q->len++] = g->ahead[i - 1];
+			e->stats.kept_tokens++;
+			pthread_mutex_unlock(&e->lock);
+			g->res.n_kept++;
+		}
+		runs = take_token(e, g, row + i, err);
+	}
+	if (more) {
+		pthread_mutex_lock(&e->lock);
+		kv_seq_rewind(e->kv, q, q->len);   /* the pages of those that did not come true */
+		e->stats.forced_tokens += more;
+		pthread_mutex_unlock(&e->lock);
+	}
+	if (!runs)
+		return;
+	g->n_ahead = g->r.force && !g->r.on_prompt && worth_it(&g->res) ? g->r.force(g->r.arg, g->ahead, OUT_EXTRA) : 0;
+}
+
 static void report_prompt(struct engine *e, struct gen *g, struct hearth_err *err)
 {
 	const uint32_t at = g->s->seq.len - g->step_n;   /* position of the first row */
@@ -380,7 +452,7 @@ static void book(struct engine *e, struct step *st, uint64_t t0, uint64_t t1)
 		if (!g->r.max_tokens)
 			finish(e, g, GEN_LENGTH);
 		else if (!atomic_load(&g->cancel))
-			take_token(e, g, &err);
+			take_tokens(e, g, &err);
 	}
 }
 

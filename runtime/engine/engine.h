@@ -136,6 +136,7 @@ struct gen_result {
 	uint32_t n_prompt;          /* tokens of the prompt */
 	uint32_t n_cached;          /* of these, found in the cache */
 	uint32_t n_out;             /* tokens generated, the end token included */
+	uint32_t n_forced, n_kept;  /* tokens .force named that were computed, and that came true */
 	int32_t stop_token;         /* the token that ended it, or -1 */
 	int32_t stop_string;        /* index of the stop string, or -1 */
 	uint64_t seed;
@@ -157,6 +158,15 @@ struct gen_request {
 	enum gen_prio prio;
 	sampler_mask_fn mask;       /* called before each pick, or NULL */
 	void *mask_arg;
+	/*
+	 * Tokens that are likely to come next, best known where a grammar leaves no
+	 * choice: writes up to @cap and returns how many. They go through the model
+	 * in one step with the token before them, and each stays only if it is the
+	 * one that is chosen there by the mask and the sampler: the answer is the
+	 * same with and without. Called from gen_start(), then by the worker after
+	 * each token that was not foreseen. May be NULL.
+	 */
+	uint32_t (*force)(void *arg, int32_t *ret_token, uint32_t cap);
 	/* Each token as it comes; true cancels. May be NULL. */
 	bool (*on_token)(void *arg, const struct gen_token *t);
 	/* Log-probability of each prompt token i >= n_cached+1 given those before it;
@@ -183,6 +193,7 @@ void gen_free(struct gen *g);              /* cancels and waits first; NULL is f
 
 struct engine_stats {
 	uint64_t steps, prompt_tokens, cached_tokens, out_tokens;
+	uint64_t forced_tokens, kept_tokens;   /* of gen_request.force */
 	uint64_t step_ns;               /* time spent in steps */
 	uint32_t active, queued, sessions;
 	uint32_t kv_pages, kv_pages_free, kv_pages_cached;   /* cached: held by the prefix cache alone */

@@ -25,7 +25,7 @@
 #define SESSIONS_MAX    256u
 #define STOP_TOKENS_MAX 32u
 /* Rows of one step that can go through the head, besides one for each session. */
-#define OUT_EXTRA       3u
+#define OUT_EXTRA       15u
 
 enum gen_state {
 	GEN_S_IDLE,       /* no gen: the session is free for gen_start() */
@@ -50,7 +50,9 @@ struct gen {
 	uint32_t step_n;             /* rows in the step that runs */
 	uint32_t step_first;
 	uint32_t step_out;           /* its first output row */
-	bool step_outs;              /* it has output rows */
+	uint32_t step_ahead;         /* rows of the step that are ahead[], at its end */
+	int32_t ahead[OUT_EXTRA];    /* what .force named, not in session.want yet */
+	uint32_t n_ahead;
 };
 
 struct session {

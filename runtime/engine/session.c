@@ -198,6 +198,7 @@ static void keep(struct gen *g, const struct gen_request *r)
 		.n_prompt = r->n_tokens, .stop_token = -1, .stop_string = -1, .t_submit = now_ns(),
 	};
 	atomic_store(&g->cancel, false);
+	g->n_ahead = 0;
 }
 
 int gen_start(struct session *s, const struct gen_request *r, struct gen **ret_gen,
@@ -215,6 +216,8 @@ int gen_start(struct session *s, const struct gen_request *r, struct gen **ret_g
 		return err_set(err, -EBUSY, "the session has a generation that is not freed yet");
 	}
 	keep(g, r);
+	if (g->r.force && g->r.max_tokens > 1 && !g->r.on_prompt)
+		g->n_ahead = g->r.force(g->r.arg, g->ahead, OUT_EXTRA);
 	g->order = ++e->orders;
 	g->state = GEN_S_QUEUED;
 	s->used = ++e->clock;

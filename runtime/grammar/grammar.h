@@ -78,5 +78,7 @@ int gmatch_status(const struct gmatch *m);      /* 0, -ENOMEM, -E2BIG */
  * end is possible). Does not step.
  */
 size_t gmatch_forced(struct gmatch *m, char *out, size_t cap);
+/* The same, but where a space may follow ':' or ',' it is taken to be there: a guess. */
+size_t gmatch_likely(struct gmatch *m, char *out, size_t cap);
 
 #endif

@@ -44,6 +44,7 @@ struct gmatch {
 	struct grammar *g;
 	const struct gvocab *v;
 	uint32_t cur;
+	uint8_t last;                        /* byte that led here */
 	int fail;
 
 	struct frame *frames;                /* frame 0 is the empty stack */
@@ -471,6 +472,8 @@ int gmatch_accept_bytes(struct gmatch *m, const char *s, size_t len)
 			return m->fail ? m->fail : -EINVAL;
 	}
 	m->cur = at;
+	if (len)
+		m->last = (uint8_t)s[len - 1];
 	return 0;
 }
 
@@ -499,33 +502,60 @@ bool gmatch_must_end(struct gmatch *m)
 	return gmatch_may_end(m) && m->sets[m->cur].count == 0;
 }
 
-size_t gmatch_forced(struct gmatch *m, char *out, size_t cap)
+/* The one byte that can follow, or -1; *ret_space: a space is among several. */
+static int only_byte(const struct gmatch *m, uint32_t at, bool *ret_space)
 {
 	const struct grammar *g = m->g;
-	uint32_t at = m->cur;
-	size_t n = 0;
+	const struct set *s = &m->sets[at];
+	bool one = true;
+	int byte = -1;
 
-	while (n < cap && !m->fail && !m->sets[at].may_end) {
-		const struct set *s = &m->sets[at];
-		int byte = -1;
+	*ret_space = false;
+	for (uint32_t i = 0; i < s->count; i++) {
+		uint32_t e = g->states[m->configs[s->first + i].state].edges;
 
-		for (uint32_t i = 0; i < s->count; i++) {
-			uint32_t e = g->states[m->configs[s->first + i].state].edges;
+		for (; e != GEDGE_NONE; e = g->edges[e].next) {
+			const struct gedge *x = &g->edges[e];
 
-			for (; e != GEDGE_NONE; e = g->edges[e].next) {
-				if (g->edges[e].kind != GEDGE_BYTES)
-					continue;
-				if (g->edges[e].lo != g->edges[e].hi || (byte >= 0 && byte != g->edges[e].lo))
-					return n;
-				byte = g->edges[e].lo;
-			}
+			if (x->kind != GEDGE_BYTES)
+				continue;
+			if (x->lo != x->hi || (byte >= 0 && byte != x->lo))
+				one = false;
+			byte = x->lo;
+			*ret_space |= x->lo <= ' ' && x->hi >= ' ';
 		}
+	}
+	return one ? byte : -1;
+}
+
+static size_t follow(struct gmatch *m, bool guess, char *out, size_t cap)
+{
+	uint8_t last = m->last;
+	uint32_t at = m->cur;
+	bool space;
+	size_t n;
+	int byte;
+
+	for (n = 0; n < cap && !m->fail && !m->sets[at].may_end; n++) {
+		byte = only_byte(m, at, &space);
+		if (byte < 0 && guess && space && (last == ':' || last == ','))
+			byte = ' ';
 		if (byte < 0)
-			return n;
+			break;
 		at = set_step(m, at, (uint8_t)byte);
 		if (at == SET_DEAD)
-			return n;
-		out[n++] = (char)byte;
+			break;
+		out[n] = (char)(last = (uint8_t)byte);
 	}
 	return n;
+}
+
+size_t gmatch_forced(struct gmatch *m, char *out, size_t cap)
+{
+	return follow(m, false, out, cap);
+}
+
+size_t gmatch_likely(struct gmatch *m, char *out, size_t cap)
+{
+	return follow(m, true, out, cap);
 }

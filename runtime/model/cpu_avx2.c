@@ -76,6 +76,7 @@ static inline __attribute__((always_inline)) void store_i8(int8_t *p, __m256i v)
 #define HALF_OF(f) _cvtss_sh(f, _MM_FROUND_TO_NEAREST_INT)
 #define REDUCE_ADD(v) reduce_add((__m256)(v))
 #define REDUCE_MAX(v) reduce_max((__m256)(v))
+#define LANE_OF(n) (((n) >> 2 & 1) | ((n) & 2) | ((n) << 2 & 4))
 #define REDUCE_ADDI(v) reduce_addi((__m256i)(v))
 
 #include "model/cpu_gemm.h"

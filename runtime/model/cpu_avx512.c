@@ -29,6 +29,7 @@ static inline __attribute__((always_inline)) __m512i dot4(__m512i t, __m512i w, 
 #define HALF_OF(f) _cvtss_sh(f, _MM_FROUND_TO_NEAREST_INT)
 #define REDUCE_ADD(v) _mm512_reduce_add_ps((__m512)(v))
 #define REDUCE_MAX(v) _mm512_reduce_max_ps((__m512)(v))
+#define LANE_OF(n) (((n) >> 3 & 1) | ((n) >> 1 & 2) | ((n) << 1 & 4) | ((n) << 3 & 8))
 #define REDUCE_ADDI(v) _mm512_reduce_add_epi32((__m512i)(v))
 
 #include "model/cpu_gemm.h"

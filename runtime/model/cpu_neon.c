@@ -70,6 +70,7 @@ static inline __attribute__((always_inline)) uint16_t float_to_half(float v)
 #define HALF_OF(f) float_to_half(f)
 #define REDUCE_ADD(v) vaddvq_f32((float32x4_t)(v))
 #define REDUCE_MAX(v) vmaxvq_f32((float32x4_t)(v))
+#define LANE_OF(n) (n)
 #define REDUCE_ADDI(v) vaddvq_s32((int32x4_t)(v))
 
 #include "model/cpu_gemm.h"

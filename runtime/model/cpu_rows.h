@@ -9,12 +9,19 @@
  *   STORE_I8(p, v)                 NL int32 (each fits) to bytes
  *   STORE_HALF(p, v)               NL floats to halfs
  *   HALF(h), HALF_OF(f)            one half to float and back
+ *   LANE_OF(n)                     REDUCE_ADD adds lanes as a binary tree; the
+ *                                  lane that is its leaf number n
+ *
+ * A row's result does not depend, to the bit, on which rows are computed with
+ * it: so a prompt gives the same logits however it is cut into steps, whatever
+ * of it was cached, and whoever decodes beside it.
  */
 #include <math.h>
 
 #define PER32 (32 / NL)    /* vectors in 32 channels */
 /* Query rows computed together: accumulators are ROWS4 * PER32 registers. */
 #define ROWS4 (NL == 16 ? 4 : 2)
+#define LANE_BITS (NL == 16 ? 4 : NL == 8 ? 3 : 2)
 
 INLINE vf splat(float f)
 {
@@ -361,23 +368,34 @@ INLINE void attend_page(const float *const *q, float *const *out, const uint32_t
 	float s[ROWS4][KV_PAGE] __attribute__((aligned(64)));
 	vf acc[ROWS4][PER32];
 
-	for (int r = 0; r < ROWS4; r++)
-		for (int i = 0; i < PER32; i++)
-			acc[r][i] = (vf){ 0 };
-	for (uint32_t k = 0; k < hd; k++) {
-		vf w[PER32];
+	for (int i = 0; i < PER32; i++) {
+		/* attend_one() sums over lanes of channels and then over the lanes: so does this. */
+		vf part[LANE_BITS + 1][ROWS4];
 
-		for (int i = 0; i < PER32; i++)
-			w[i] = load_f(kt + k * KV_PAGE + i * NL);
-		UNROLL for (int r = 0; r < ROWS4; r++)
-			for (int i = 0; i < PER32; i++)
-				acc[r][i] += w[i] * q[r][k];
+		UNROLL for (int n = 0; n < NL; n++) {
+			vf a[ROWS4];
+			int l;
+
+			for (int r = 0; r < ROWS4; r++)
+				a[r] = (vf){ 0 };
+			for (uint32_t k = LANE_OF(n); k < hd; k += NL) {
+				const vf w = load_f(kt + k * KV_PAGE + i * NL);
+
+				UNROLL for (int r = 0; r < ROWS4; r++)
+					a[r] += w * q[r][k];
+			}
+			for (l = 0; n >> l & 1; l++)
+				for (int r = 0; r < ROWS4; r++)
+					a[r] = part[l][r] + a[r];
+			for (int r = 0; r < ROWS4; r++)
+				part[l][r] = a[r];
+		}
+		for (int r = 0; r < ROWS4; r++)
+			store_f(s[r] + i * NL, part[LANE_BITS][r] * scale);
 	}
 	for (int r = 0; r < ROWS4; r++) {
 		float m;
 
-		for (int i = 0; i < PER32; i++)
-			store_f(s[r] + i * NL, acc[r][i] * scale);
 		if (!valid[r]) {
 			memset(s[r], 0, sizeof(s[r]));
 			continue;

@@ -50,13 +50,20 @@ json_t *api_timings(const struct gen_result *g)
 	double pms = (double)ms3(g->t_prefill, g->t_prefilled) / 1e6, dms = (double)ms3(g->t_first, g->t_last) / 1e6;
 	uint32_t pn = g->n_prompt - g->n_cached, dn = g->n_out;
 
-	return json_pack("{s:i,s:i,s:f,s:f,s:f,s:i,s:f,s:f,s:f,s:f}",
+	json_t *t = json_pack("{s:i,s:i,s:f,s:f,s:f,s:i,s:f,s:f,s:f,s:f}",
 			 "cache_n", (int)g->n_cached,
 			 "prompt_n", (int)pn, "prompt_ms", pms, "prompt_per_token_ms", pn ? pms / pn : 0.0,
 			 "prompt_per_second", pms > 0 ? pn * 1000.0 / pms : 0.0,
 			 "predicted_n", (int)dn, "predicted_ms", dms, "predicted_per_token_ms", dn > 1 ? dms / (dn - 1) : 0.0,
 			 "predicted_per_second", dms > 0 && dn > 1 ? (dn - 1) * 1000.0 / dms : 0.0,
 			 "ttft_ms", (double)ms3(g->t_submit, g->t_first) / 1e6);
+
+	/* llama-server's names for tokens that were computed ahead, and that came true. */
+	if (g->n_forced) {
+		json_object_set_new(t, "draft_n", json_integer(g->n_forced));
+		json_object_set_new(t, "draft_n_accepted", json_integer(g->n_kept));
+	}
+	return t;
 }
 
 static json_t *usage(const struct job *j)

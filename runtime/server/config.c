@@ -33,6 +33,7 @@ int config_defaults(struct config *c, struct hearth_err *err)
 	c->request_seconds = 600;
 	c->queue = 64;
 	c->zeroconf = true;
+	c->jump_forward = true;
 	if (set_text(&c->http.host, "127.0.0.1") || set_text(&c->wyoming.host, "127.0.0.1") ||
 	    set_text(&c->kv, "int8") || set_text(&c->backend, "auto") || set_text(&c->voice, "slt"))
 		return err_set(err, -ENOMEM, "out of memory");
@@ -271,7 +272,7 @@ static void wyoming_addresses(struct reader *r, yaml_node n, struct config *c)
 static void read_all(struct reader *r, struct config *c)
 {
 	static const char *const top[] = { "model", "memory", "http", "speech", "wyoming", "keys", "log", NULL };
-	static const char *const model[] = { "path", "id", "backend", "kv", "context", "sessions", "threads", "chunk", "thinking", NULL };
+	static const char *const model[] = { "path", "id", "backend", "kv", "context", "sessions", "threads", "chunk", "thinking", "jump_forward", NULL };
 	static const char *const memory[] = { "device", "device_required", "weights_max", "kv_max", "kv_min", NULL };
 	static const char *const http[] = { "enabled", "host", "port", "unix", "tls_cert", "tls_key", "cors", "max_body",
 					    "max_connections", "idle_seconds", "request_seconds", "queue", NULL };
@@ -297,6 +298,7 @@ static void read_all(struct reader *r, struct config *c)
 	number(r, n, "threads", 0, 1024, &c->threads);
 	number(r, n, "chunk", 8, 8192, &c->chunk);
 	flag(r, n, "thinking", &c->thinking);
+	flag(r, n, "jump_forward", &c->jump_forward);
 	if (!r->rc && strcmp(c->kv, "int8") && strcmp(c->kv, "f16"))
 		r->rc = yaml_refuse(r->y, yaml_get(r->y, n, "kv"), -EINVAL, r->err, "\"kv\" must be int8 or f16");
 	n = section(r, "memory", memory);

@@ -41,6 +41,7 @@ struct config {
 	char *model, *model_id, *backend, *kv;
 	uint32_t ctx, sessions, threads, chunk;
 	bool thinking;             /* default for requests that do not say */
+	bool jump_forward;         /* compute what a grammar forces in one step */
 	/* memory: (0: no limit) */
 	uint64_t weights_max, kv_max, kv_min;
 	char *device;              /* NULL: /dev/hearth if it is there */

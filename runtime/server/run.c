@@ -210,6 +210,31 @@ static int on_mask(void *arg, uint32_t *mask, uint32_t vocab)
 	return 0;
 }
 
+/*
+ * What the grammar leaves no choice about, cut into tokens as the tokenizer
+ * would. The engine checks each; a wrong one costs time and nothing else.
+ */
+static uint32_t on_force(void *arg, int32_t *ret_token, uint32_t cap)
+{
+	struct run *r = arg;
+	struct tok_ids ids = { 0 };
+	char text[128];
+	uint32_t n = 0;
+	size_t len;
+
+	if (!r->in_grammar || r->thinking)
+		return 0;
+	len = gmatch_likely(r->match, text, sizeof(text));
+	if (!len || tok_encode(r->s->tok, text, len, TOK_SPECIAL, NULL, 0, &ids))
+		return 0;
+	while (n < cap && n < ids.n) {
+		ret_token[n] = ids.id[n];
+		n++;
+	}
+	tok_ids_free(&ids);
+	return n;
+}
+
 static void on_done(void *arg, const struct gen_result *g)
 {
 	struct run *r = arg;
@@ -294,6 +319,8 @@ int run_start(const struct run_opts *o, struct run **ret, struct hearth_err *err
 		q.mask = on_mask;
 		q.mask_arg = r;
 	}
+	if (r->match && r->s->cfg->jump_forward)
+		q.force = on_force;
 	q.on_token = on_token;
 	q.on_done = on_done;
 	q.arg = r;
