@@ -124,6 +124,9 @@ bench: all   ## figures of this machine; BENCH="--llama-bench PATH --model FILE"
 	@BUILD=$(BUILD) tools/speech.sh install
 	@BUILD=$(BUILD) tools/bench.sh $(BENCH)
 
+bench-serve: all ## hearthd beside llama-server; BENCH="--llama-server PATH --model FILE"
+	@tests/bench/serve.py --hearthd $(BUILD)/bin/hearthd $(BENCH)
+
 test: deps   ## every test of this machine; last line: N passed, N failed, N skipped
 	@$(MAKE) --no-print-directory -j$$(nproc) all unit-build
 	@BUILD=$(BUILD) tools/speech.sh install
@@ -153,4 +156,4 @@ print-%:
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 .SECONDARY:
-.PHONY: all bench demo deps deps-check speech test unit unit-build asan tsan fuzz fuzz-build fuzz-bins clean help
+.PHONY: all bench bench-serve demo deps deps-check speech test unit unit-build asan tsan fuzz fuzz-build fuzz-bins clean help

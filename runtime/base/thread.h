@@ -23,6 +23,13 @@ struct team;
 /* Cores this process may run on. */
 uint32_t thread_cores(void);
 
+/*
+ * The calling thread waits most of the time and then hands something on: it
+ * asks to run soon when it wakes, also while a team has every core. A wish: a
+ * kernel that does not know it goes on as before.
+ */
+void thread_brief(void);
+
 /* @n members, the caller among them: n-1 threads are started. 1 is fine. */
 int team_open(uint32_t n, struct team **ret, struct hearth_err *err);
 void team_close(struct team *t);   /* NULL is fine */

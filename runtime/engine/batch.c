@@ -300,12 +300,14 @@ static bool take_token(struct engine *e, struct gen *g, uint32_t row, struct hea
 	enum gen_finish f = GEN_RUNNING;
 	const uint32_t *mask = e->valid;
 	const char *text = "";
+	uint64_t t_mask;
 	float *logits;
 	uint32_t which;
 	size_t len = 0;
 	int r;
 
 	if (g->r.mask) {
+		t_mask = now_ns();
 		if (e->valid)
 			memcpy(e->mask, e->valid, words * sizeof(uint32_t));
 		else
@@ -316,6 +318,9 @@ static bool take_token(struct engine *e, struct gen *g, uint32_t row, struct hea
 			fail(e, g, r == -ENOMEM ? -EIO : r, "the token mask of the request failed");
 			return false;
 		}
+		/* The first token's mask belongs to the prompt's time, as the token does. */
+		if (g->res.n_out)
+			g->res.mask_ns += now_ns() - t_mask;
 	}
 	r = pick_there(e, g, row, mask, &pick, err);
 	if (!r) {
@@ -364,7 +369,7 @@ static bool take_token(struct engine *e, struct gen *g, uint32_t row, struct hea
 /* A guess that is mostly wrong costs more than it saves. */
 static bool worth_it(const struct gen_result *r)
 {
-	return r->n_forced < 2 * OUT_EXTRA || r->n_kept * 3 >= r->n_forced;
+	return r->n_forced < 8 || r->n_kept * 2 >= r->n_forced;
 }
 
 /* The tokens that the step gave @g: one, and those that were foreseen and came true. */

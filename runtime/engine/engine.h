@@ -140,6 +140,7 @@ struct gen_result {
 	int32_t stop_token;         /* the token that ended it, or -1 */
 	int32_t stop_string;        /* index of the stop string, or -1 */
 	uint64_t seed;
+	uint64_t mask_ns;           /* spent in .mask, at tokens that were decoded */
 	/* CLOCK_MONOTONIC ns; 0: never happened */
 	uint64_t t_submit, t_prefill, t_prefilled, t_first, t_last, t_done;
 	struct hearth_err err;

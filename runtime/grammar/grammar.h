@@ -71,6 +71,7 @@ int gmatch_accept_bytes(struct gmatch *m, const char *s, size_t len);
 bool gmatch_may_end(struct gmatch *m);          /* the text so far is complete */
 bool gmatch_must_end(struct gmatch *m);         /* ... and nothing can follow */
 int gmatch_status(const struct gmatch *m);      /* 0, -ENOMEM, -E2BIG */
+size_t gmatch_bytes(const struct gmatch *m);    /* about what it holds in memory */
 
 /*
  * The bytes that must come next whatever the model says, for jump-forward:

@@ -56,7 +56,7 @@ struct gmatch {
 	struct set *sets;
 	uint32_t n_sets, cap_sets;
 	uint32_t *set_hash, set_buckets;
-	size_t mask_bytes;
+	size_t mask_bytes, next_bytes;       /* of all masks and tables of next */
 
 	struct config *work;                 /* closure under way */
 	uint32_t n_work;
@@ -246,6 +246,7 @@ static uint32_t set_step(struct gmatch *m, uint32_t s, uint8_t byte)
 			return SET_DEAD;
 		}
 		memset(m->sets[s].next, 0xff, 256 * sizeof(uint32_t));
+		m->next_bytes += 256 * sizeof(uint32_t);
 	}
 	to = m->sets[s].next[byte];
 	if (to != SET_UNKNOWN)
@@ -280,7 +281,7 @@ static void forget(struct gmatch *m)
 	m->n_frames = 1;
 	m->n_sets = 1;
 	m->n_configs = 0;
-	m->mask_bytes = 0;
+	m->mask_bytes = m->next_bytes = 0;
 }
 
 void gmatch_free(struct gmatch *m)
@@ -307,6 +308,7 @@ void gmatch_free(struct gmatch *m)
 void gmatch_restart(struct gmatch *m)
 {
 	m->fail = 0;
+	m->last = 0;
 	work_begin(m);
 	work_add(m, m->g->root, 0);
 	m->cur = set_close(m);
@@ -405,6 +407,14 @@ out:
 int gmatch_status(const struct gmatch *m)
 {
 	return m->fail;
+}
+
+size_t gmatch_bytes(const struct gmatch *m)
+{
+	return sizeof(*m) + m->mask_bytes + m->next_bytes + m->cap_frames * sizeof(*m->frames) +
+	       m->cap_configs * sizeof(*m->configs) + m->cap_sets * sizeof(*m->sets) +
+	       (m->frame_buckets + m->set_buckets) * sizeof(uint32_t) +
+	       MAX_CONFIGS * 2 * (sizeof(*m->work) + sizeof(*m->slots)) + SEEN_SLOTS * sizeof(*m->seen);
 }
 
 const uint32_t *gmatch_mask(struct gmatch *m)

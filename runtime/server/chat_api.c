@@ -58,6 +58,7 @@ json_t *api_timings(const struct gen_result *g)
 			 "predicted_per_second", dms > 0 && dn > 1 ? (dn - 1) * 1000.0 / dms : 0.0,
 			 "ttft_ms", (double)ms3(g->t_submit, g->t_first) / 1e6);
 
+	json_object_set_new(t, "mask_ms", json_real((double)g->mask_ns / 1e6));
 	/* llama-server's names for tokens that were computed ahead, and that came true. */
 	if (g->n_forced) {
 		json_object_set_new(t, "draft_n", json_integer(g->n_forced));
@@ -109,7 +110,7 @@ static int start(struct job *j, struct hearth_err *err)
 	struct run_opts o = {
 		.service = j->s, .tokens = j->q.tokens.id, .n_tokens = j->q.tokens.n, .max_tokens = j->q.max_tokens,
 		.sample = j->q.sample, .stop = j->q.stop, .n_stop = j->q.n_stop, .prio = j->q.prio, .who = http_who(j->r),
-		.mode = j->q.mode, .grammar = j->q.grammar, .no_calls = j->q.no_calls, .raw = !j->q.chat,
+		.mode = j->q.mode, .grammar = j->q.grammar, .no_calls = j->q.no_calls, .raw = !j->q.chat, .whole = !j->q.stream,
 		.thinking = j->q.thinking, .wait_ms = (int)j->s->request_seconds * 1000, .gone = gone, .gone_arg = j->r,
 	};
 

@@ -8,6 +8,7 @@
 
 #include "grammar/gbnf.h"
 #include "grammar/schema.h"
+#include "server/grammars.h"
 
 #define MAX_MESSAGES 200000
 
@@ -345,7 +346,54 @@ static bool refused(struct http_req *r, int rc, const char *param, const struct 
 	return true;
 }
 
-static bool response_format(struct http_req *r, struct chat_request *q)
+/* What a grammar is made from. */
+struct source {
+	char kind;                 /* of the text below: 'g'bnf, 's'chema, 'o'bject, 't'ools */
+	const char *text;          /* GBNF */
+	const json_t *json;        /* schema, tools */
+	const char *only;
+	bool parallel, after_marker;
+};
+
+static int make_grammar(const struct source *m, struct grammar **ret, struct hearth_err *err)
+{
+	switch (m->kind) {
+	case 'g':
+		return grammar_from_gbnf(m->text, strlen(m->text), ret, err);
+	case 's':
+		return grammar_from_schema(m->json, ret, err);
+	case 't':
+		return grammar_from_tools(m->json, m->only, m->parallel, m->after_marker, ret, err);
+	default:
+		return grammar_json_object(ret, err);
+	}
+}
+
+/* The grammar of @m: one that was made lately, or a new one. */
+static int grammar_of(struct service *s, const struct source *m, struct grammar **ret, struct hearth_err *err)
+{
+	/* Properties in another order are another grammar, so nothing is sorted. */
+	char *text = m->json ? json_dumps(m->json, JSON_COMPACT | JSON_ENCODE_ANY) : NULL, *key = NULL;
+	struct grammar *g;
+	int rc, n;
+
+	if (m->json && !text)
+		return make_grammar(m, ret, err);
+	n = asprintf(&key, "%c%d%d%s\n%s", m->kind, m->parallel, m->after_marker, m->only ? m->only : "", text ? text : m->text ? m->text : "");
+	free(text);
+	if (n < 0)
+		return err_set(err, -ENOMEM, "out of memory");
+	g = grammars_get(s->grammars, key, (size_t)n);
+	rc = g ? 0 : make_grammar(m, &g, err);
+	if (!rc) {
+		grammars_put(s->grammars, key, (size_t)n, g);
+		*ret = g;
+	}
+	free(key);
+	return rc;
+}
+
+static bool response_format(struct service *s, struct http_req *r, struct chat_request *q)
 {
 	const json_t *f = json_object_get(q->body, "response_format"), *schema, *js;
 	const json_t *gbnf = json_object_get(q->body, "grammar");
@@ -354,7 +402,7 @@ static bool response_format(struct http_req *r, struct chat_request *q)
 	int rc = 0;
 
 	if (json_is_string(gbnf) && json_string_length(gbnf)) {
-		rc = grammar_from_gbnf(json_string_value(gbnf), json_string_length(gbnf), &q->grammar, &err);
+		rc = grammar_of(s, &(struct source){ .kind = 'g', .text = json_string_value(gbnf) }, &q->grammar, &err);
 		q->mode = RUN_WHOLE;
 		return !refused(r, rc, "grammar", &err);
 	}
@@ -370,7 +418,7 @@ static bool response_format(struct http_req *r, struct chat_request *q)
 	if (!strcmp(type, "json_object")) {
 		/* llama-server's form: a schema beside json_object */
 		schema = json_object_get(f, "schema");
-		rc = schema ? grammar_from_schema(schema, &q->grammar, &err) : grammar_json_object(&q->grammar, &err);
+		rc = grammar_of(s, &(struct source){ .kind = schema ? 's' : 'o', .json = schema }, &q->grammar, &err);
 		return !refused(r, rc, "response_format", &err);
 	}
 	if (strcmp(type, "json_schema")) {
@@ -385,10 +433,10 @@ static bool response_format(struct http_req *r, struct chat_request *q)
 		http_error(r, 400, "invalid_value", "response_format", "\"response_format\" of type json_schema needs \"json_schema\": {\"schema\": ...}");
 		return false;
 	}
-	return !refused(r, grammar_from_schema(schema, &q->grammar, &err), "response_format", &err);
+	return !refused(r, grammar_of(s, &(struct source){ .kind = 's', .json = schema }, &q->grammar, &err), "response_format", &err);
 }
 
-static bool tool_choice(struct http_req *r, struct chat_request *q)
+static bool tool_choice(struct service *s, struct http_req *r, struct chat_request *q)
 {
 	const json_t *tools = json_object_get(q->body, "tools"), *choice = json_object_get(q->body, "tool_choice");
 	const char *name = NULL, *word = json_string_value(choice);
@@ -434,7 +482,8 @@ static bool tool_choice(struct http_req *r, struct chat_request *q)
 		return false;
 	}
 	q->mode = forced ? RUN_WHOLE : RUN_LAZY;
-	return !refused(r, grammar_from_tools(tools, name, parallel, !forced, &q->grammar, &err), "tools", &err);
+	return !refused(r, grammar_of(s, &(struct source){ .kind = 't', .json = tools, .only = name, .parallel = parallel, .after_marker = !forced },
+				      &q->grammar, &err), "tools", &err);
 }
 
 /* -- whole requests ------------------------------------------------------------------- */
@@ -612,7 +661,7 @@ bool chat_request_from(struct service *s, struct http_req *r, json_t *body, bool
 		return false;
 	if (!(chat ? encode_chat(s, r, q, NULL) : encode_plain(s, r, q)))
 		return false;
-	if (!response_format(r, q) || (chat && !tool_choice(r, q)))
+	if (!response_format(s, r, q) || (chat && !tool_choice(s, r, q)))
 		return false;
 	return room(s, r, q);
 }

@@ -16,6 +16,7 @@
 
 #include <microhttpd.h>
 
+#include "base/thread.h"
 #include "server/listen.h"
 
 #define MAX_PARTS 32
@@ -462,7 +463,13 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
 	void *ctx;
 
 	if (!r) {
+		static _Thread_local bool brief;
 		const char *type;
+
+		if (!brief) {
+			brief = true;
+			thread_brief();
+		}
 
 		r = calloc(1, sizeof(*r));
 		if (!r)

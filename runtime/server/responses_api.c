@@ -379,7 +379,7 @@ void api_responses(struct http_req *r, void *service)
 	rc = run_start(&(struct run_opts){
 		.service = s, .tokens = j->q.tokens.id, .n_tokens = j->q.tokens.n, .max_tokens = j->q.max_tokens, .sample = j->q.sample,
 		.stop = j->q.stop, .n_stop = j->q.n_stop, .prio = j->q.prio, .who = http_who(r), .mode = j->q.mode, .grammar = j->q.grammar,
-		.no_calls = j->q.no_calls, .thinking = j->q.thinking, .wait_ms = (int)s->request_seconds * 1000, .gone = gone, .gone_arg = r,
+		.no_calls = j->q.no_calls, .whole = !j->q.stream, .thinking = j->q.thinking, .wait_ms = (int)s->request_seconds * 1000, .gone = gone, .gone_arg = r,
 	}, &j->run, &err);
 	if (rc) {
 		api_start_failed(s, r, rc, &err);

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "server/grammars.h"
+
 static const char marker[] = "<tool_call>";
 #define MARKER_LEN (sizeof(marker) - 1)
 
@@ -20,7 +22,8 @@ struct run {
 	size_t n_tokens, cap_tokens;
 
 	enum run_mode mode;
-	bool no_calls, raw;
+	bool no_calls, raw, whole;
+	struct grammar *grammar;
 	struct gmatch *match;
 	bool in_grammar, thinking;
 	struct run_event *last;    /* RUN_DONE, made beforehand so that it cannot fail */
@@ -55,7 +58,9 @@ static void push(struct run *r, struct run_event *e)
 	r->end = &e->next;
 	if (e->kind == RUN_DONE)
 		r->done = true;
-	pthread_cond_signal(&r->more);
+	/* Who wants the whole answer is not woken for its parts. */
+	if (r->done || !r->whole)
+		pthread_cond_signal(&r->more);
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -269,6 +274,7 @@ int run_start(const struct run_opts *o, struct run **ret, struct hearth_err *err
 	r->mode = o->mode;
 	r->no_calls = o->no_calls;
 	r->raw = o->raw;
+	r->whole = o->whole;
 	r->thinking = o->thinking;
 	r->in_grammar = o->mode == RUN_WHOLE && !o->thinking;
 	r->logprobs = o->sample.logprobs;
@@ -287,9 +293,10 @@ int run_start(const struct run_opts *o, struct run **ret, struct hearth_err *err
 	memcpy(r->tokens, o->tokens, o->n_tokens * sizeof(*r->tokens));
 	r->n_tokens = o->n_tokens;
 	if (o->grammar) {
-		rc = gmatch_create(o->grammar, r->s->vocab, &r->match);
+		rc = grammars_match(r->s->grammars, o->grammar, &r->match);
 		if (rc)
 			goto fail;
+		r->grammar = grammar_ref(o->grammar);
 	}
 	if (!o->raw && r->s->chat) {
 		sink = (struct chat_sink){ .content = sink_content, .reasoning = sink_reasoning, .call = sink_call,
@@ -349,10 +356,10 @@ struct run_event *run_next(struct run *r, int wait_ms)
 		until.tv_sec++;
 	}
 	pthread_mutex_lock(&r->lock);
-	while (!r->head && !r->done)
+	while (!r->done && (r->whole || !r->head))
 		if (pthread_cond_timedwait(&r->more, &r->lock, &until))
 			break;
-	e = r->head;
+	e = r->whole && !r->done ? NULL : r->head;
 	if (e) {
 		r->head = e->next;
 		if (!r->head)
@@ -398,7 +405,9 @@ void run_free(struct run *r)
 	}
 	run_event_free(r->last);
 	chat_parser_free(r->parser);
-	gmatch_free(r->match);
+	if (r->grammar)
+		grammars_give(r->s->grammars, r->grammar, r->match);
+	grammar_unref(r->grammar);
 	pthread_cond_destroy(&r->more);
 	pthread_mutex_destroy(&r->lock);
 	free(r->tokens);

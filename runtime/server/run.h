@@ -43,6 +43,7 @@ struct run_opts {
 	enum run_mode mode;
 	struct grammar *grammar;   /* referenced; NULL with RUN_FREE */
 	bool no_calls, raw;        /* raw: text is not taken apart (completions) */
+	bool whole;                /* events are wanted at the end, all at once */
 	bool thinking;             /* a think block comes first; a grammar begins after it */
 	int wait_ms;               /* for a session */
 	bool (*gone)(void *arg);   /* the client left: looked at while waiting */

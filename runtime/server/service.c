@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "dev/hearth.h"
+#include "server/grammars.h"
 #include "server/speech.h"
 
 struct slot {
@@ -150,6 +151,8 @@ int service_open(const struct config *cfg, struct keyring *keys, struct service 
 		s->chat = NULL;
 	s->tool_call_id = tok_id(s->tok, "<tool_call>", 11);
 	rc = make_vocab(s, err);
+	if (!rc && grammars_open(s->vocab, &s->grammars))
+		rc = err_set(err, -ENOMEM, "out of memory");
 	if (rc)
 		goto fail;
 	base = strrchr(cfg->model, '/');
@@ -197,6 +200,7 @@ void service_close(struct service *s)
 		free(s->slots[i].held);
 	}
 	free(s->slots);
+	grammars_close(s->grammars);
 	gvocab_free(s->vocab);
 	chat_free(s->chat);
 	engine_close(s->engine);

@@ -22,6 +22,7 @@
 
 struct hearth;
 struct slot;
+struct grammars;
 struct speech;
 
 struct service {
@@ -34,6 +35,7 @@ struct service {
 	struct hearth_err chat_why;
 	struct speech *speech;          /* NULL: no engine is switched on */
 	struct gvocab *vocab;
+	struct grammars *grammars;      /* compiled lately */
 	struct keyring *keys;           /* the daemon's */
 	atomic_uint queue, request_seconds; /* limits that a reload may change */
 	char model_id[128];
