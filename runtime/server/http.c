@@ -37,6 +37,8 @@ struct http_server {
 	_Atomic(void *) ctx;             /* of the handlers; NULL: not yet serving */
 };
 
+struct upgraded;
+
 struct http_req {
 	struct http_server *s;
 	struct MHD_Connection *c;
@@ -52,6 +54,7 @@ struct http_req {
 	size_t n_extra;
 	int who, status;
 	bool answered, refused;
+	struct upgraded *up;             /* asked for, not begun */
 	uint64_t t0, sent;
 	/* streaming */
 	long (*next)(void *arg, char *buf, size_t cap);
@@ -284,6 +287,7 @@ struct upgraded {
 	struct http_server *s;
 	struct MHD_UpgradeResponseHandle *h;
 	void (*run)(void *arg, int fd, const char *extra, size_t n_extra);
+	void (*drop)(void *arg);
 	void *arg;
 	char *extra;
 	size_t n_extra;
@@ -309,6 +313,8 @@ static void upgraded(void *cls, struct MHD_Connection *c, void *con_cls, const c
 	pthread_attr_t a;
 	pthread_t t;
 
+	if (con_cls)
+		((struct http_req *)con_cls)->up = NULL;
 	u->h = h;
 	u->fd = fd;
 	u->extra = n ? malloc(n) : NULL;
@@ -321,6 +327,7 @@ static void upgraded(void *cls, struct MHD_Connection *c, void *con_cls, const c
 	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
 	if (pthread_create(&t, &a, upgraded_thread, u)) {
 		/* No thread to serve it: the connection is closed, the client sees it at once. */
+		u->drop(u->arg);
 		MHD_upgrade_action(h, MHD_UPGRADE_ACTION_CLOSE);
 		atomic_fetch_sub(&u->s->running, 1);
 		free(u->extra);
@@ -330,24 +337,28 @@ static void upgraded(void *cls, struct MHD_Connection *c, void *con_cls, const c
 }
 
 void http_upgrade(struct http_req *r, const char *accept,
-		  void (*run)(void *, int, const char *, size_t), void *arg)
+		  void (*run)(void *, int, const char *, size_t), void (*drop)(void *), void *arg)
 {
 	struct upgraded *u = calloc(1, sizeof(*u));
 	struct MHD_Response *resp;
 
 	if (!u) {
 		http_error(r, 500, NULL, NULL, "out of memory");
+		drop(arg);
 		return;
 	}
 	u->s = r->s;
 	u->run = run;
+	u->drop = drop;
 	u->arg = arg;
 	resp = MHD_create_response_for_upgrade(upgraded, u);
 	if (!resp) {
 		free(u);
 		http_error(r, 500, NULL, NULL, "out of memory");
+		drop(arg);
 		return;
 	}
+	r->up = u;
 	MHD_add_response_header(resp, "Upgrade", "websocket");
 	MHD_add_response_header(resp, "Sec-WebSocket-Accept", accept);
 	queue(r, 101, NULL, resp);
@@ -552,6 +563,10 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **con_cls, en
 		return;
 	if (r->end)
 		r->end(r->arg);
+	if (r->up) {
+		r->up->drop(r->up->arg);
+		free(r->up);
+	}
 	if (s->o.log && r->method && r->path)
 		s->o.log(s->o.ctx, r->id, r->method, r->path, r->status, now_ns() - r->t0, r->sent, r->who);
 	if (s->o.release)

@@ -113,9 +113,10 @@ void http_stream(struct http_req *r, int status, const char *type,
 /*
  * Takes the connection over after a 101 with @accept as Sec-WebSocket-Accept:
  * @run gets the socket (and bytes already read) on a thread of its own, and
- * when it returns the connection is closed.
+ * when it returns the connection is closed. @drop is called instead of @run
+ * when it never came to that.
  */
 void http_upgrade(struct http_req *r, const char *accept,
-		  void (*run)(void *arg, int fd, const char *extra, size_t n_extra), void *arg);
+		  void (*run)(void *arg, int fd, const char *extra, size_t n_extra), void (*drop)(void *arg), void *arg);
 
 #endif

@@ -30,70 +30,135 @@ static struct rt_session *all[MAX_SESSIONS];
 
 /* -- what a client asks --------------------------------------------------------------- */
 
+/* The form of today's clients; the older one besides for those that asked for it. */
 static json_t *session_json(struct rt_session *c)
 {
-	return json_pack("{s:s,s:s,s:s,s:s,s:[s],s:s,s:O,s:o,s:f}", "id", c->id, "object", "realtime.session", "type", "realtime", "model", c->s->model_id,
-			 "output_modalities", c->audio_out ? "audio" : "text", "instructions", c->instructions ? c->instructions : "", "tools", c->tools,
-			 "turn_detection", c->server_vad ? json_pack("{s:s,s:f,s:f,s:b,s:b}", "type", "server_vad", "threshold", c->threshold,
-			 "silence_duration_ms", c->silence_ms, "create_response", c->create_response, "interrupt_response", c->interrupt) : json_null(),
-			 "temperature", c->temperature);
+	json_t *td = c->server_vad ? json_pack("{s:s,s:f,s:f,s:f,s:b,s:b}", "type", "server_vad", "threshold", c->threshold, "prefix_padding_ms", c->padding_ms,
+					       "silence_duration_ms", c->silence_ms, "create_response", c->create_response, "interrupt_response", c->interrupt) : json_null();
+	json_t *tools = json_array(), *max = c->max_tokens ? json_integer(c->max_tokens) : json_string("inf"), *o, *t;
+	size_t i;
+
+	json_array_foreach(c->tools, i, t) {
+		json_t *f = json_deep_copy(json_object_get(t, "function"));
+
+		json_object_set_new(f, "type", json_string("function"));
+		json_array_append_new(tools, f);
+	}
+	o = json_pack("{s:s,s:s,s:s,s:s,s:s,s:o,s:O,s:o,s:f}", "id", c->id, "object", "realtime.session", "type", "realtime", "model", c->s->model_id,
+		      "instructions", c->instructions ? c->instructions : "", "tools", tools, "tool_choice", c->tool_choice,
+		      c->beta ? "max_response_output_tokens" : "max_output_tokens", max, "temperature", c->temperature);
+	if (c->beta) {
+		json_object_set_new(o, "modalities", c->audio_out ? json_pack("[s,s]", "text", "audio") : json_pack("[s]", "text"));
+		json_object_set_new(o, "turn_detection", td);
+		json_object_set_new(o, "input_audio_format", json_string("pcm16"));
+		json_object_set_new(o, "output_audio_format", json_string("pcm16"));
+		json_object_set_new(o, "voice", json_string(c->s->cfg->voice));
+	} else {
+		json_object_set_new(o, "output_modalities", json_pack("[s]", c->audio_out ? "audio" : "text"));
+		json_object_set_new(o, "audio", json_pack("{s:{s:{s:s,s:i},s:o,s:{s:s}},s:{s:{s:s,s:i},s:s,s:f}}",
+			"input", "format", "type", "audio/pcm", "rate", RATE, "turn_detection", td, "transcription", "model", "hearth",
+			"output", "format", "type", "audio/pcm", "rate", RATE, "voice", c->s->cfg->voice, "speed", 1.0));
+	}
+	return o;
+}
+
+static bool refuse(struct rt_session *c, const json_t *event, const char *code, const char *param, const char *text)
+{
+	rt_send_error(c, event, code, param, text);
+	return false;
+}
+
+/* audio/pcm at 24 kHz, in any of its spellings. */
+static bool format_ok(struct rt_session *c, const json_t *event, const json_t *f, const char *param)
+{
+	const char *word = json_string_value(f) ? json_string_value(f) : json_string_value(json_object_get(f, "type"));
+	const json_t *rate = json_object_get(f, "rate");
+
+	if ((word && strcmp(word, "pcm16") && strcmp(word, "audio/pcm")) || (json_is_integer(rate) && json_integer_value(rate) != RATE))
+		return refuse(c, event, "unsupported_value", param, "audio is audio/pcm at 24000 Hz here, and nothing else");
+	return true;
+}
+
+/* A number of @td, within limits; what is not there stays as it is. */
+static bool td_number(struct rt_session *c, const json_t *event, const json_t *td, const char *key, double min, double max, double *to)
+{
+	const json_t *v = json_object_get(td, key);
+
+	if (!v || json_is_null(v))
+		return true;
+	if (!json_is_number(v) || json_number_value(v) < min || json_number_value(v) > max)
+		return refuse(c, event, "invalid_value", "session.turn_detection", "a number of \"turn_detection\" is out of its range");
+	*to = json_number_value(v);
+	return true;
 }
 
 /* Refuses the whole update or takes the whole: nothing is half done. */
 static void update(struct rt_session *c, const json_t *event)
 {
-	const json_t *s = json_object_get(event, "session"), *in = json_object_get(json_object_get(s, "audio"), "input");
+	const json_t *s = json_object_get(event, "session"), *audio = json_object_get(s, "audio");
+	const json_t *in = json_object_get(audio, "input"), *out = json_object_get(audio, "output");
 	const json_t *td = json_object_get(s, "turn_detection") ? json_object_get(s, "turn_detection") : json_object_get(in, "turn_detection");
-	const json_t *tools = json_object_get(s, "tools"), *mods = json_object_get(s, "output_modalities"), *v;
-	const char *word;
+	const json_t *tools = json_object_get(s, "tools"), *mods = json_object_get(s, "output_modalities"), *choice = json_object_get(s, "tool_choice"), *v, *max;
+	double silence = c->silence_ms, threshold = c->threshold, padding = c->padding_ms;
+	const char *word, *voice;
 	struct hearth_err err = { 0 };
 	json_t *list = NULL, *t;
-	bool audio = c->audio_out;
+	bool speak = c->audio_out;
 	size_t i;
 
 	if (!mods)
 		mods = json_object_get(s, "modalities");
 	if (!json_is_object(s)) {
-		rt_send_error(c, event, "invalid_value", "session", "\"session\" must be an object");
+		refuse(c, event, "invalid_value", "session", "\"session\" must be an object");
 		return;
 	}
+	if (!format_ok(c, event, json_object_get(s, "input_audio_format"), "session.input_audio_format") ||
+	    !format_ok(c, event, json_object_get(s, "output_audio_format"), "session.output_audio_format") ||
+	    !format_ok(c, event, json_object_get(in, "format"), "session.audio.input.format") ||
+	    !format_ok(c, event, json_object_get(out, "format"), "session.audio.output.format"))
+		return;
 	if (json_is_array(mods)) {
-		audio = false;
+		speak = false;
 		json_array_foreach((json_t *)mods, i, t)
-			audio |= json_is_string(t) && !strcmp(json_string_value(t), "audio");
-		if (audio && !speech_speaks(c->s->speech)) {
-			rt_send_error(c, event, "not_enabled", "session.output_modalities", "text to speech is not switched on here; use [\"text\"]");
+			speak |= json_is_string(t) && !strcmp(json_string_value(t), "audio");
+		if (speak && !speech_speaks(c->s->speech)) {
+			refuse(c, event, "not_enabled", "session.output_modalities", "text to speech is not switched on here; use [\"text\"]");
 			return;
 		}
 	}
 	word = json_string_value(json_object_get(td, "type"));
-	if (word && strcmp(word, "server_vad") && strcmp(word, "semantic_vad")) {
-		rt_send_error(c, event, "invalid_value", "session.turn_detection", "\"turn_detection\" must be server_vad, semantic_vad or null");
+	if (td && !json_is_null(td) && (!word || (strcmp(word, "server_vad") && strcmp(word, "semantic_vad")))) {
+		refuse(c, event, "invalid_value", "session.turn_detection", "\"turn_detection\" must be server_vad, semantic_vad or null");
 		return;
 	}
+	if (!td_number(c, event, td, "silence_duration_ms", 50, 10000, &silence) || !td_number(c, event, td, "threshold", 0.05, 0.95, &threshold) ||
+	    !td_number(c, event, td, "prefix_padding_ms", 0, 1500, &padding))
+		return;
 	v = json_object_get(s, "temperature");
 	if (v && (!json_is_number(v) || json_number_value(v) < 0 || json_number_value(v) > 2)) {
-		rt_send_error(c, event, "invalid_value", "session.temperature", "\"temperature\" must be a number from 0 to 2");
+		refuse(c, event, "invalid_value", "session.temperature", "\"temperature\" must be a number from 0 to 2");
 		return;
 	}
-	if (json_is_array(tools)) {
-		struct grammar *g = NULL;
-
-		list = json_array();
-		json_array_foreach((json_t *)tools, i, t) {
-			json_t *f = json_deep_copy(t);
-
-			json_object_del(f, "type");
-			json_array_append_new(list, json_pack("{s:s,s:o}", "type", "function", "function", f));
-		}
-		if (json_array_size(list) && grammar_from_tools(list, NULL, true, true, &g, &err)) {
-			rt_send_error(c, event, "unsupported_schema", "session.tools", err.text);
-			json_decref(list);
-			return;
-		}
-		grammar_unref(g);
+	max = json_object_get(s, "max_output_tokens") ? json_object_get(s, "max_output_tokens") : json_object_get(s, "max_response_output_tokens");
+	word = json_string_value(max);
+	if (max && !(word && !strcmp(word, "inf")) && !(json_is_integer(max) && json_integer_value(max) > 0 && json_integer_value(max) < 1 << 20)) {
+		refuse(c, event, "invalid_value", "session.max_output_tokens", "\"max_output_tokens\" must be a positive number or \"inf\"");
+		return;
 	}
-	pthread_mutex_lock(&c->lock);
+	word = json_string_value(choice);
+	if (choice && !json_is_object(choice) && (!word || (strcmp(word, "auto") && strcmp(word, "none") && strcmp(word, "required")))) {
+		refuse(c, event, "invalid_value", "session.tool_choice", "\"tool_choice\" must be none, auto, required or a function");
+		return;
+	}
+	voice = json_string_value(json_object_get(s, "voice")) ? json_string_value(json_object_get(s, "voice")) : json_string_value(json_object_get(out, "voice"));
+	if (tools && !json_is_array(tools)) {
+		refuse(c, event, "invalid_value", "session.tools", "\"tools\" must be a list");
+		return;
+	}
+	if (tools && !(list = rt_tools(tools, &err))) {
+		refuse(c, event, "unsupported_schema", "session.tools", err.text);
+		return;
+	}
 	rt_set_text(&c->instructions, json_object_get(s, "instructions"));
 	if (v)
 		c->temperature = json_number_value(v);
@@ -101,25 +166,33 @@ static void update(struct rt_session *c, const json_t *event)
 		json_decref(c->tools);
 		c->tools = list;
 	}
-	c->audio_out = audio;
-	v = json_object_get(s, "max_output_tokens") ? json_object_get(s, "max_output_tokens") : json_object_get(s, "max_response_output_tokens");
-	if (json_is_integer(v) && json_integer_value(v) > 0 && json_integer_value(v) < 1 << 20)
-		c->max_tokens = (uint32_t)json_integer_value(v);
+	if (choice) {
+		json_decref(c->tool_choice);
+		c->tool_choice = json_deep_copy(choice);
+	}
+	c->audio_out = speak;
+	if (max)
+		c->max_tokens = json_is_integer(max) ? (uint32_t)json_integer_value(max) : 0;
 	if (td) {
 		c->server_vad = !json_is_null(td);
-		v = json_object_get(td, "silence_duration_ms");
-		if (json_is_number(v) && json_number_value(v) >= 50 && json_number_value(v) <= 10000)
-			c->silence_ms = json_number_value(v);
+		c->silence_ms = silence;
+		c->threshold = threshold;
+		c->padding_ms = padding;
 		v = json_object_get(td, "create_response");
 		if (json_is_boolean(v))
 			c->create_response = json_is_true(v);
 		v = json_object_get(td, "interrupt_response");
 		if (json_is_boolean(v))
 			c->interrupt = json_is_true(v);
+		/* What was being said belongs to the old settings. */
+		hearing_drop(c->hearing);
+		c->hearing = NULL;
+		c->n_buffer = 0;
+		if (c->server_vad && rt_open_vad(c, &err))
+			rt_send_error(c, event, "server_error", NULL, err.text);
 	}
-	pthread_mutex_unlock(&c->lock);
-	if (td && c->server_vad && rt_open_vad(c, &err))
-		rt_send_error(c, event, "server_error", NULL, err.text);
+	/* Clients name voices of OpenAI's; there is one voice here, and session.updated says which. */
+	(void)voice;
 	rt_send_event(c, "session.updated", json_pack("{s:o}", "session", session_json(c)));
 }
 
@@ -127,62 +200,121 @@ static void create_item(struct rt_session *c, const json_t *event)
 {
 	const json_t *it = json_object_get(event, "item"), *content = json_object_get(it, "content"), *p;
 	const char *type = json_string_value(json_object_get(it, "type")), *role = json_string_value(json_object_get(it, "role"));
-	const char *text = NULL;
+	const char *id = json_string_value(json_object_get(it, "id")), *after = json_string_value(json_object_get(event, "previous_item_id")), *text = NULL;
+	const char *name = json_string_value(json_object_get(it, "name")), *args = json_string_value(json_object_get(it, "arguments"));
 	struct rt_item *i = NULL;
 	json_t *j = NULL;
+	bool taken = false, lost = false, spoken = false;
 
 	if (type && !strcmp(type, "message") && role && (!strcmp(role, "user") || !strcmp(role, "assistant") || !strcmp(role, "system"))) {
 		p = json_array_get(content, 0);
 		text = json_string_value(json_object_get(p, "text"));
-		if (!text)
+		if (!text) {
 			text = json_string_value(json_object_get(p, "transcript"));
+			spoken = text != NULL;
+		}
+		if (json_array_size(content) > 1)
+			text = NULL;
 	} else if (type && !strcmp(type, "function_call_output")) {
 		role = "tool";
 		text = json_string_value(json_object_get(it, "output"));
+	} else if (type && !strcmp(type, "function_call") && name && args) {
+		role = "assistant";
+		text = "";
 	}
 	if (!text) {
-		rt_send_error(c, event, "invalid_value", "item", "the item must be a message with text or a function_call_output");
+		rt_send_error(c, event, "invalid_value", "item", "the item must be a message with one part that has a text, a function_call or a function_call_output");
+		return;
+	}
+	if (id && (!*id || strlen(id) > 32)) {
+		rt_send_error(c, event, "invalid_value", "item.id", "an item's id is 1 to 32 bytes");
 		return;
 	}
 	pthread_mutex_lock(&c->lock);
-	i = rt_item_add(c, json_string_value(json_object_get(it, "id")), role, text);
-	if (i && !strcmp(role, "tool"))
+	taken = id && rt_item_find(c, id);
+	lost = after && strcmp(after, "root") && !rt_item_find(c, after);
+	if (!taken && !lost) {
+		i = rt_item_add(c, id, after, role, text);
+		if (i && after && !strcmp(after, "root")) {
+			struct rt_item first = *i;
+
+			memmove(&c->items[1], &c->items[0], (c->n_items - 1) * sizeof(first));
+			c->items[0] = first;
+			i = &c->items[0];
+		}
+	}
+	if (i) {
+		i->spoken = spoken;
 		rt_set_text(&i->call_id, json_object_get(it, "call_id"));
-	if (i)
+		if (!strcmp(type, "function_call")) {
+			i->name = strdup(name);
+			i->arguments = strdup(args);
+		}
 		j = rt_item_json(i);
+	}
 	pthread_mutex_unlock(&c->lock);
 	if (!j) {
-		rt_send_error(c, event, "conversation_full", "item", "the conversation is full");
+		rt_send_error(c, event, taken || lost ? "invalid_value" : "conversation_full", taken ? "item.id" : lost ? "previous_item_id" : "item",
+			      taken ? "there is an item with that id already" : lost ? "there is no such item" : "the conversation is full");
 		return;
 	}
-	rt_send_event(c, rt_name_of(c, "conversation.item.added"), json_pack("{s:n,s:O}", "previous_item_id", "item", j));
+	rt_send_event(c, rt_name_of(c, "conversation.item.added"), json_pack("{s:s?,s:O}", "previous_item_id", after, "item", j));
 	if (!c->beta)
-		rt_send_event(c, "conversation.item.done", json_pack("{s:n,s:O}", "previous_item_id", "item", j));
+		rt_send_event(c, "conversation.item.done", json_pack("{s:s?,s:O}", "previous_item_id", after, "item", j));
 	json_decref(j);
 }
 
-/* Only what was heard stays: the text is cut to the same share as the sound. */
+/* Where in the item's text the sound was at @ms: between two phrases by share, and not inside a word. */
+static size_t heard_of(const struct rt_item *i, double ms)
+{
+	size_t from = 0, to = strlen(i->text), n;
+	double a = 0, b = i->audio_ms;
+
+	for (size_t k = 0; k < i->n_marks; k++) {
+		if (i->marks[k].ms > ms) {
+			to = i->marks[k].bytes;
+			b = i->marks[k].ms;
+			break;
+		}
+		from = i->marks[k].bytes;
+		a = i->marks[k].ms;
+	}
+	if (to > strlen(i->text))
+		to = strlen(i->text);
+	n = from < to && b > a ? from + (size_t)((double)(to - from) * (ms - a) / (b - a)) : to;
+	if (n >= to)
+		return to;
+	/* A word that was begun was not heard. */
+	while (n > from && i->text[n] != ' ')
+		n--;
+	while (n > from && i->text[n - 1] == ' ')
+		n--;
+	return n;
+}
+
+/* Only what was heard stays. */
 static void truncate_item(struct rt_session *c, const json_t *event)
 {
 	const char *id = json_string_value(json_object_get(event, "item_id"));
 	const json_t *ms = json_object_get(event, "audio_end_ms");
 	struct rt_item *i;
-	size_t n;
+	bool own, fits;
 
 	pthread_mutex_lock(&c->lock);
 	i = rt_item_find(c, id);
-	if (!i || !json_is_number(ms) || json_number_value(ms) < 0 || json_number_value(ms) > i->audio_ms + 1) {
-		pthread_mutex_unlock(&c->lock);
-		rt_send_error(c, event, "invalid_value", i ? "audio_end_ms" : "item_id", i ? "there is no so much audio in that item" : "there is no such item");
+	own = i && !strcmp(i->role, "assistant") && i->spoken && i->text;
+	fits = own && json_is_number(ms) && json_number_value(ms) >= 0 && json_number_value(ms) <= i->audio_ms + 1;
+	if (fits) {
+		i->text[heard_of(i, json_number_value(ms))] = 0;
+		i->audio_ms = json_number_value(ms);
+		i->cut = true;
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (!fits) {
+		rt_send_error(c, event, "invalid_value", own ? "audio_end_ms" : "item_id", own ? "there is no so much audio in that item" :
+			      i ? "only a spoken answer can be truncated" : "there is no such item");
 		return;
 	}
-	n = i->audio_ms > 0 && i->text ? (size_t)((double)strlen(i->text) * json_number_value(ms) / i->audio_ms) : 0;
-	while (i->text && n && n < strlen(i->text) && ((unsigned char)i->text[n] & 0xc0) == 0x80)
-		n--;
-	if (i->text)
-		i->text[n] = 0;
-	i->audio_ms = json_number_value(ms);
-	pthread_mutex_unlock(&c->lock);
 	rt_send_event(c, "conversation.item.truncated", json_pack("{s:s,s:i,s:O}", "item_id", id, "content_index", 0, "audio_end_ms", ms));
 }
 
@@ -241,7 +373,9 @@ static void take_event(struct rt_session *c, const char *text, size_t n)
 	} else if (!strcmp(type, "response.create")) {
 		rt_begin_response(c, e);
 	} else if (!strcmp(type, "response.cancel")) {
-		if (atomic_load(&c->running))
+		const char *which = json_string_value(json_object_get(e, "response_id"));
+
+		if (atomic_load(&c->running) && (!which || !strcmp(which, c->response_id)))
 			atomic_store(&c->cancel, true);
 		else
 			rt_send_error(c, e, "response_cancel_not_active", NULL, "no answer is being given");
@@ -261,11 +395,19 @@ static void session_free(struct rt_session *c)
 	free(c->instructions);
 	free(c->buffer);
 	json_decref(c->tools);
+	json_decref(c->tool_choice);
+	rt_ask_done(&c->ask);
 	resample_free(c->down);
 	vad_close(c->vad);
 	pthread_mutex_destroy(&c->lock);
 	keyring_drop(c->s->keys, c->who);
 	free(c);
+}
+
+/* A client that left before its upgrade. */
+static void drop(void *arg)
+{
+	session_free(arg);
 }
 
 static void serve(void *arg, int fd, const char *extra, size_t n_extra)
@@ -280,19 +422,20 @@ static void serve(void *arg, int fd, const char *extra, size_t n_extra)
 	for (int i = 0; i < MAX_SESSIONS && slot < 0; i++)
 		if (!all[i])
 			slot = i;
+	c->fd = fd;
 	if (slot >= 0)
 		all[slot] = c;
 	pthread_mutex_unlock(&all_lock);
-	c->fd = fd;
 	if (slot >= 0 && websocket_open(fd, extra, n_extra, MAX_MESSAGE, &c->ws) == 0) {
 		if (resample_new(RATE, STT_RATE, &c->down, &err) || rt_open_vad(c, &err))
 			rt_send_error(c, NULL, "server_error", NULL, err.text);
 		rt_send_event(c, "session.created", json_pack("{s:o}", "session", session_json(c)));
 		while (!c->shutting && (rc = websocket_read(c->ws, 500, &text, &n)) >= 0) {
-			if (!rc)
-				continue;
-			take_event(c, text, n);
-			free(text);
+			if (rc) {
+				take_event(c, text, n);
+				free(text);
+			}
+			rt_look_after_hearing(c);
 		}
 		rt_end_response(c, true);
 		hearing_drop(c->hearing);
@@ -317,6 +460,17 @@ void realtime_stop(void)
 	pthread_mutex_unlock(&all_lock);
 }
 
+static int sessions(void)
+{
+	int n = 0;
+
+	pthread_mutex_lock(&all_lock);
+	for (int i = 0; i < MAX_SESSIONS; i++)
+		n += all[i] != NULL;
+	pthread_mutex_unlock(&all_lock);
+	return n;
+}
+
 void api_realtime(struct http_req *r, void *service)
 {
 	const char *up = http_header(r, "Upgrade"), *key = http_header(r, "Sec-WebSocket-Key"), *ver = http_header(r, "Sec-WebSocket-Version");
@@ -329,6 +483,11 @@ void api_realtime(struct http_req *r, void *service)
 		http_error(r, 426, "upgrade_required", NULL, "this address speaks WebSocket, version 13");
 		return;
 	}
+	if (sessions() >= MAX_SESSIONS) {
+		http_answer_header(r, "Retry-After", "5");
+		http_error(r, 503, "busy", NULL, "%d realtime sessions are open, which is the limit", MAX_SESSIONS);
+		return;
+	}
 	c = calloc(1, sizeof(*c));
 	if (!c) {
 		http_error(r, 500, NULL, NULL, "out of memory");
@@ -339,6 +498,8 @@ void api_realtime(struct http_req *r, void *service)
 	keyring_hold(c->s->keys, c->who);
 	c->beta = (beta && strstr(beta, "realtime=v1")) || (proto && strstr(proto, "openai-beta.realtime-v1"));
 	c->tools = json_array();
+	c->tool_choice = json_string("auto");
+	c->padding_ms = 300;
 	c->temperature = 0.7;
 	c->server_vad = c->create_response = c->interrupt = true;
 	c->audio_out = speech_speaks(c->s->speech);
@@ -349,5 +510,5 @@ void api_realtime(struct http_req *r, void *service)
 	/* Browsers cannot set headers: they bring the key as a protocol, and want one of them back. */
 	if (proto && strstr(proto, "realtime"))
 		http_answer_header(r, "Sec-WebSocket-Protocol", "realtime");
-	http_upgrade(r, accept, serve, c);
+	http_upgrade(r, accept, serve, drop, c);
 }

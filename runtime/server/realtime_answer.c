@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* One response of a realtime session: generated, spoken, on a thread of its own. */
+/*
+ * One response of a realtime session: generated, spoken, on a thread of its
+ * own. Its item is in the conversation from its first word on, with a mark
+ * after each phrase of how much text and sound there is: a client that is
+ * interrupted truncates it while it is still made.
+ */
 #include "server/realtime_priv.h"
 
 #include <errno.h>
@@ -13,6 +18,7 @@
 #include "server/run.h"
 #include "server/service.h"
 #include "server/speech.h"
+#include "server/websocket.h"
 #include "voice/chunker.h"
 #include "voice/resample.h"
 
@@ -26,6 +32,7 @@ struct answer {
 	bool text_open;
 	double audio_ms;
 	unsigned int output;       /* index of the item in the response */
+	json_t *done;              /* the items, for response.done */
 };
 
 static json_t *place(const struct answer *a)
@@ -78,11 +85,43 @@ static int on_pcm(void *arg, const int16_t *pcm, size_t n)
 	return atomic_load(&a->c->cancel);
 }
 
+/* The item as it stands: its text, its sound, and a mark behind the phrase (@bytes of the text). */
+static void update_item(struct answer *a, size_t bytes)
+{
+	struct rt_session *c = a->c;
+	struct rt_item *i;
+	struct rt_mark *m;
+	char *text;
+
+	pthread_mutex_lock(&c->lock);
+	i = rt_item_find(c, a->item);
+	/* Deleted, or cut to what was heard: nothing is added any more. */
+	if (i && !i->cut) {
+		text = strdup(a->text ? a->text : "");
+		if (text) {
+			free(i->text);
+			i->text = text;
+		}
+		i->audio_ms = a->audio_ms;
+		m = bytes ? realloc(i->marks, (i->n_marks + 1) * sizeof(*m)) : NULL;
+		if (m) {
+			i->marks = m;
+			m[i->n_marks++] = (struct rt_mark){ bytes < a->n_text ? bytes : a->n_text, a->audio_ms };
+		}
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
 static int on_phrase(void *arg, const struct chunk *k)
 {
 	struct answer *a = arg;
+	/* A slow client is waited for here, before the voice is taken. */
+	int rc = websocket_flush(a->c->ws);
 
-	return speech_say(a->c->s->speech, k->spoken, 1.0, WAIT_MS, on_pcm, a, NULL);
+	if (!rc)
+		rc = speech_say(a->c->s->speech, k->spoken, 1.0, WAIT_MS, on_pcm, a, NULL);
+	update_item(a, k->src_end);
+	return rc;
 }
 
 static int64_t now_ns(void)
@@ -93,23 +132,36 @@ static int64_t now_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+static json_t *part(const struct answer *a, const char *text)
+{
+	bool audio = a->c->ask.audio;
+
+	return json_pack("{s:s,s:s}", "type", audio ? "audio" : "text", audio ? "transcript" : "text", text);
+}
+
 static void open_text(struct answer *a)
 {
 	struct rt_session *c = a->c;
+	struct rt_item *i;
+	json_t *p, *item;
 
 	if (a->text_open)
 		return;
 	a->text_open = true;
-	rt_send_event(c, "response.output_item.added", json_pack("{s:s,s:i,s:{s:s,s:s,s:s,s:s,s:s,s:[]}}", "response_id", c->response_id, "output_index", (int)a->output,
-		   "item", "id", a->item, "object", "realtime.item", "type", "message", "status", "in_progress", "role", "assistant", "content"));
-	rt_send_event(c, rt_name_of(c, "conversation.item.added"), json_pack("{s:{s:s,s:s,s:s,s:s,s:[]}}", "item", "id", a->item, "type", "message", "status", "in_progress",
-		   "role", "assistant", "content"));
-	{
-		json_t *p = place(a);
-
-		json_object_set_new(p, "part", json_pack("{s:s,s:s}", "type", c->audio_out ? "audio" : "text", c->audio_out ? "transcript" : "text", ""));
-		rt_send_event(c, "response.content_part.added", p);
-	}
+	pthread_mutex_lock(&c->lock);
+	i = rt_item_add(c, a->item, NULL, "assistant", "");
+	if (i)
+		i->spoken = c->ask.audio;
+	pthread_mutex_unlock(&c->lock);
+	if (!i)
+		rt_send_error(c, NULL, "conversation_full", NULL, "the conversation is full: this answer will not be in it");
+	item = json_pack("{s:s,s:s,s:s,s:s,s:s,s:[]}", "id", a->item, "object", "realtime.item", "type", "message", "status", "in_progress", "role", "assistant", "content");
+	rt_send_event(c, "response.output_item.added", json_pack("{s:s,s:i,s:O}", "response_id", c->response_id, "output_index", (int)a->output, "item", item));
+	rt_send_event(c, rt_name_of(c, "conversation.item.added"), json_pack("{s:n,s:O}", "previous_item_id", "item", item));
+	json_decref(item);
+	p = place(a);
+	json_object_set_new(p, "part", part(a, ""));
+	rt_send_event(c, "response.content_part.added", p);
 }
 
 static void take_text(struct answer *a, const char *s, size_t n)
@@ -127,8 +179,8 @@ static void take_text(struct answer *a, const char *s, size_t n)
 	open_text(a);
 	o = place(a);
 	json_object_set_new(o, "delta", json_stringn(s, n));
-	rt_send_event(c, rt_name_of(c, c->audio_out ? "response.output_audio_transcript.delta" : "response.output_text.delta"), o);
-	if (c->audio_out && chunker_push(a->chunker, s, n, now_ns()))
+	rt_send_event(c, rt_name_of(c, c->ask.audio ? "response.output_audio_transcript.delta" : "response.output_text.delta"), o);
+	if (c->ask.audio && chunker_push(a->chunker, s, n, now_ns()))
 		chunker_reset(a->chunker);
 }
 
@@ -136,11 +188,11 @@ static void close_text(struct answer *a, bool whole)
 {
 	struct rt_session *c = a->c;
 	struct rt_item *i;
-	json_t *o;
+	json_t *o, *item = NULL;
 
 	if (!a->text_open)
 		return;
-	if (c->audio_out) {
+	if (c->ask.audio) {
 		if (whole && !atomic_load(&c->cancel))
 			chunker_finish(a->chunker);
 		else
@@ -148,22 +200,34 @@ static void close_text(struct answer *a, bool whole)
 		say_audio(a, NULL, 0);
 		rt_send_event(c, rt_name_of(c, "response.output_audio.done"), place(a));
 	}
+	update_item(a, 0);
 	o = place(a);
-	json_object_set_new(o, c->audio_out ? "transcript" : "text", json_stringn(a->text ? a->text : "", a->n_text));
-	rt_send_event(c, rt_name_of(c, c->audio_out ? "response.output_audio_transcript.done" : "response.output_text.done"), o);
+	json_object_set_new(o, c->ask.audio ? "transcript" : "text", json_stringn(a->text ? a->text : "", a->n_text));
+	rt_send_event(c, rt_name_of(c, c->ask.audio ? "response.output_audio_transcript.done" : "response.output_text.done"), o);
+	o = place(a);
+	json_object_set_new(o, "part", part(a, a->text ? a->text : ""));
+	rt_send_event(c, "response.content_part.done", o);
 	pthread_mutex_lock(&c->lock);
-	i = rt_item_add(c, a->item, "assistant", a->text ? a->text : "");
-	if (i) {
-		i->audio_ms = a->audio_ms;
-		o = json_pack("{s:s,s:i,s:o}", "response_id", c->response_id, "output_index", (int)a->output, "item", rt_item_json(i));
-	} else {
-		o = NULL;
-	}
+	i = rt_item_find(c, a->item);
+	if (i)
+		item = rt_item_json(i);
 	pthread_mutex_unlock(&c->lock);
-	rt_send_event(c, "response.content_part.done", place(a));
-	rt_send_event(c, "response.output_item.done", o);
+	if (item && !whole)
+		json_object_set_new(item, "status", json_string("incomplete"));
+	if (item) {
+		rt_send_event(c, "response.output_item.done", json_pack("{s:s,s:i,s:O}", "response_id", c->response_id, "output_index", (int)a->output, "item", item));
+		if (!c->beta)
+			rt_send_event(c, "conversation.item.done", json_pack("{s:n,s:O}", "previous_item_id", "item", item));
+		json_array_append_new(a->done, item);
+	}
 	a->text_open = false;
 	a->output++;
+	/* What follows a call is an item of its own. */
+	rt_make_id(c, "item", a->item);
+	a->n_text = 0;
+	a->audio_ms = 0;
+	if (a->text)
+		a->text[0] = 0;
 }
 
 static void take_call(struct answer *a, const struct run_event *e)
@@ -177,7 +241,7 @@ static void take_call(struct answer *a, const struct run_event *e)
 	rt_make_id(c, "item", id);
 	rt_make_id(c, "call", call);
 	pthread_mutex_lock(&c->lock);
-	i = rt_item_add(c, id, "assistant", NULL);
+	i = rt_item_add(c, id, NULL, "assistant", NULL);
 	if (i) {
 		i->call_id = strdup(call);
 		i->name = strdup(e->text);
@@ -185,13 +249,20 @@ static void take_call(struct answer *a, const struct run_event *e)
 		item = rt_item_json(i);
 	}
 	pthread_mutex_unlock(&c->lock);
-	rt_send_event(c, "response.output_item.added", json_pack("{s:s,s:i,s:O?}", "response_id", c->response_id, "output_index", (int)a->output, "item", item));
-	rt_send_event(c, rt_name_of(c, "conversation.item.added"), json_pack("{s:O?}", "item", item));
+	if (!item) {
+		rt_send_error(c, NULL, "conversation_full", NULL, "the conversation is full: a call is not in it");
+		return;
+	}
+	rt_send_event(c, "response.output_item.added", json_pack("{s:s,s:i,s:O}", "response_id", c->response_id, "output_index", (int)a->output, "item", item));
+	rt_send_event(c, rt_name_of(c, "conversation.item.added"), json_pack("{s:n,s:O}", "previous_item_id", "item", item));
 	rt_send_event(c, "response.function_call_arguments.delta", json_pack("{s:s,s:s,s:i,s:s,s:s}", "response_id", c->response_id, "item_id", id,
 		   "output_index", (int)a->output, "call_id", call, "delta", e->arguments));
 	rt_send_event(c, "response.function_call_arguments.done", json_pack("{s:s,s:s,s:i,s:s,s:s,s:s}", "response_id", c->response_id, "item_id", id,
 		   "output_index", (int)a->output, "call_id", call, "name", e->text, "arguments", e->arguments));
-	rt_send_event(c, "response.output_item.done", json_pack("{s:s,s:i,s:o?}", "response_id", c->response_id, "output_index", (int)a->output, "item", item));
+	rt_send_event(c, "response.output_item.done", json_pack("{s:s,s:i,s:O}", "response_id", c->response_id, "output_index", (int)a->output, "item", item));
+	if (!c->beta)
+		rt_send_event(c, "conversation.item.done", json_pack("{s:n,s:O}", "previous_item_id", "item", item));
+	json_array_append_new(a->done, item);
 	a->output++;
 }
 
@@ -200,7 +271,7 @@ static int encode(struct rt_session *c, struct tok_ids *ids, struct hearth_err *
 {
 	struct chat_msg *m = calloc(c->n_items + 1, sizeof(*m));
 	struct chat_call *calls = calloc(c->n_items + 1, sizeof(*calls));
-	char *tools = json_array_size(c->tools) ? json_dumps(c->tools, JSON_COMPACT) : NULL;
+	char *tools = json_array_size(c->ask.tools) ? json_dumps(c->ask.tools, JSON_COMPACT) : NULL;
 	struct chat_opts o = { .tools = tools };
 	size_t n = 0;
 	int rc;
@@ -211,8 +282,8 @@ static int encode(struct rt_session *c, struct tok_ids *ids, struct hearth_err *
 		free(tools);
 		return err_set(err, -ENOMEM, "out of memory");
 	}
-	if (c->instructions)
-		m[n++] = (struct chat_msg){ .role = CHAT_SYSTEM, .content = c->instructions };
+	if (c->ask.instructions)
+		m[n++] = (struct chat_msg){ .role = CHAT_SYSTEM, .content = c->ask.instructions };
 	for (size_t i = 0; i < c->n_items; i++) {
 		const struct rt_item *it = &c->items[i];
 
@@ -236,6 +307,18 @@ static bool cancelled(void *arg)
 	return atomic_load(&((struct rt_session *)arg)->cancel);
 }
 
+static int grammar_of(struct rt_session *c, struct grammar **ret, enum run_mode *ret_mode, struct hearth_err *err)
+{
+	const struct rt_ask *k = &c->ask;
+	bool forced = k->choice == RT_REQUIRED;
+
+	*ret_mode = RUN_FREE;
+	if (!json_array_size(k->tools) || k->choice == RT_NONE)
+		return 0;
+	*ret_mode = forced ? RUN_WHOLE : RUN_LAZY;
+	return grammar_from_tools(k->tools, k->tool, !k->tool, !forced, ret, err);
+}
+
 static int generate(struct answer *a, struct hearth_err *err, struct gen_result *ret)
 {
 	struct rt_session *c = a->c;
@@ -243,24 +326,28 @@ static int generate(struct answer *a, struct hearth_err *err, struct gen_result 
 	struct grammar *g = NULL;
 	struct run_opts o;
 	struct run *run = NULL;
-	uint32_t ctx = engine_the_plan(c->s->engine)->ctx;
+	uint32_t ctx = engine_the_plan(c->s->engine)->ctx, cap = keyring_limits(c->s->keys, c->who).max_tokens;
+	enum run_mode mode = RUN_FREE;
 	bool done = false;
 	int rc;
 
 	pthread_mutex_lock(&c->lock);
 	rc = encode(c, &ids, err);
-	if (!rc && json_array_size(c->tools))
-		rc = grammar_from_tools(c->tools, NULL, true, true, &g, err);
 	pthread_mutex_unlock(&c->lock);
+	if (!rc)
+		rc = grammar_of(c, &g, &mode, err);
 	if (!rc && ids.n >= ctx)
 		rc = err_set(err, -E2BIG, "the conversation is %zu tokens; the context is %u", ids.n, ctx);
 	if (!rc) {
-		o = (struct run_opts){ .service = c->s, .tokens = ids.id, .n_tokens = ids.n, .max_tokens = ctx - (uint32_t)ids.n, .prio = GEN_VOICE,
-				       .who = c->who, .mode = g ? RUN_LAZY : RUN_FREE, .grammar = g, .wait_ms = WAIT_MS, .gone = cancelled, .gone_arg = c };
-		if (c->max_tokens && o.max_tokens > c->max_tokens)
-			o.max_tokens = c->max_tokens;
+		o = (struct run_opts){ .service = c->s, .tokens = ids.id, .n_tokens = ids.n, .max_tokens = ctx - (uint32_t)ids.n,
+				       .prio = (enum gen_prio)keyring_limits(c->s->keys, c->who).prio, .who = c->who, .mode = mode, .grammar = g,
+				       .no_calls = c->ask.choice == RT_NONE, .wait_ms = WAIT_MS, .gone = cancelled, .gone_arg = c };
+		if (c->ask.max_tokens && o.max_tokens > c->ask.max_tokens)
+			o.max_tokens = c->ask.max_tokens;
+		if (cap && o.max_tokens > cap)
+			o.max_tokens = cap;
 		sampler_defaults(&o.sample);
-		o.sample.temp = (float)c->temperature;
+		o.sample.temp = (float)c->ask.temperature;
 		rc = run_start(&o, &run, err);
 	}
 	while (!rc && !done) {
@@ -286,28 +373,47 @@ static int generate(struct answer *a, struct hearth_err *err, struct gen_result 
 	return rc;
 }
 
+static json_t *response_json(struct rt_session *c, const char *status, json_t *output)
+{
+	json_t *o = json_pack("{s:s,s:s,s:s,s:[s],s:o}", "id", c->response_id, "object", "realtime.response", "status", status,
+			      "output_modalities", c->ask.audio ? "audio" : "text", "output", output);
+
+	json_object_set(o, "metadata", c->ask.metadata ? c->ask.metadata : json_null());
+	return o;
+}
+
+static json_t *status_details(const char *status, const char *reason, const char *message)
+{
+	if (!reason)
+		return json_null();
+	if (!strcmp(status, "failed"))
+		return json_pack("{s:s,s:{s:s,s:s,s:s?}}", "type", status, "error", "type", "server_error", "code", reason, "message", message);
+	return json_pack("{s:s,s:s}", "type", status, "reason", reason);
+}
+
 static void *respond(void *arg)
 {
 	struct rt_session *c = arg;
-	struct answer a = { .c = c };
+	struct answer a = { .c = c, .done = json_array() };
 	struct gen_result g = { 0 };
 	struct hearth_err err = { 0 };
 	const char *status = "completed", *reason = NULL;
+	json_t *o;
 	int rc = 0;
 
 	rt_make_id(c, "item", a.item);
-	rt_send_event(c, "response.created", json_pack("{s:{s:s,s:s,s:s,s:[]}}", "response", "id", c->response_id, "object", "realtime.response", "status", "in_progress", "output"));
-	if (c->audio_out)
-		rc = chunker_new(NULL, on_phrase, &a, &a.chunker) || resample_new(speech_rate(c->s->speech), RATE, &a.up, &err) ? -ENOMEM : 0;
+	rt_send_event(c, "response.created", json_pack("{s:o}", "response", response_json(c, "in_progress", json_array())));
+	if (c->ask.audio && (chunker_new(NULL, on_phrase, &a, &a.chunker) || resample_new(speech_rate(c->s->speech), RATE, &a.up, &err)))
+		rc = err_set(&err, -ENOMEM, "out of memory");
 	if (!rc)
 		rc = generate(&a, &err, &g);
-	close_text(&a, !rc && g.finish == GEN_STOP);
+	close_text(&a, !rc && (g.finish == GEN_STOP || g.finish == GEN_LENGTH));
 	if (atomic_load(&c->cancel)) {
 		status = "cancelled";
-		reason = "client_cancelled";
+		reason = atomic_load(&c->interrupted) ? "turn_detected" : "client_cancelled";
 	} else if (rc || g.finish == GEN_ERROR) {
 		status = "failed";
-		reason = rc ? err.text : g.err.text;
+		reason = rc == -EAGAIN || rc == -ETIMEDOUT ? "rate_limit_exceeded" : "generation_failed";
 	} else if (g.finish != GEN_STOP) {
 		status = "incomplete";
 		reason = "max_output_tokens";
@@ -315,12 +421,15 @@ static void *respond(void *arg)
 	chunker_free(a.chunker);
 	resample_free(a.up);
 	free(a.text);
+	o = response_json(c, status, a.done);
+	json_object_set_new(o, "status_details", status_details(status, reason, rc ? err.text : g.err.text));
+	json_object_set_new(o, "usage", json_pack("{s:i,s:i,s:i,s:{s:i,s:i,s:i},s:{s:i,s:i}}", "total_tokens", (int)(g.n_prompt + g.n_out),
+						  "input_tokens", (int)g.n_prompt, "output_tokens", (int)g.n_out,
+						  "input_token_details", "cached_tokens", (int)g.n_cached, "text_tokens", (int)g.n_prompt, "audio_tokens", 0,
+						  "output_token_details", "text_tokens", (int)g.n_out, "audio_tokens", 0));
 	/* Before the client hears of the end: it may ask for the next answer at once. */
 	atomic_store(&c->running, false);
-	rt_send_event(c, "response.done", json_pack("{s:{s:s,s:s,s:s,s:o,s:[],s:{s:i,s:i,s:i,s:{s:i}}}}", "response", "id", c->response_id, "object", "realtime.response",
-		   "status", status, "status_details", reason ? json_pack("{s:s,s:s}", "type", status, "reason", reason) : json_null(), "output",
-		   "usage", "total_tokens", (int)(g.n_prompt + g.n_out), "input_tokens", (int)g.n_prompt, "output_tokens", (int)g.n_out,
-		   "input_token_details", "cached_tokens", (int)g.n_cached));
+	rt_send_event(c, "response.done", json_pack("{s:o}", "response", o));
 	return NULL;
 }
 
@@ -333,9 +442,83 @@ void rt_end_response(struct rt_session *c, bool cancel)
 	c->joinable = false;
 }
 
+void rt_ask_done(struct rt_ask *k)
+{
+	free(k->instructions);
+	free(k->tool);
+	json_decref(k->tools);
+	json_decref(k->metadata);
+	memset(k, 0, sizeof(*k));
+}
+
+/* The session's settings, with what the event says over them. False: refused, the error is sent. */
+static bool read_ask(struct rt_session *c, const json_t *event, struct rt_ask *k)
+{
+	const json_t *r = json_object_get(event, "response"), *v, *mods;
+	const char *word;
+	struct hearth_err err = { 0 };
+	size_t i;
+	json_t *t;
+
+	memset(k, 0, sizeof(*k));
+	k->temperature = c->temperature;
+	k->max_tokens = c->max_tokens;
+	k->audio = c->audio_out;
+	v = json_object_get(r, "instructions");
+	k->instructions = json_is_string(v) ? strdup(json_string_value(v)) : c->instructions ? strdup(c->instructions) : NULL;
+	k->tools = json_is_array(json_object_get(r, "tools")) ? rt_tools(json_object_get(r, "tools"), &err) : json_incref(c->tools);
+	if (!k->tools) {
+		rt_send_error(c, event, "unsupported_schema", "response.tools", err.text);
+		return false;
+	}
+	if (json_object_get(r, "input") || (json_is_string(json_object_get(r, "conversation")) && strcmp(json_string_value(json_object_get(r, "conversation")), "auto"))) {
+		rt_send_error(c, event, "unsupported_value", "response.conversation", "a response outside of the conversation is not supported");
+		return false;
+	}
+	mods = json_object_get(r, "output_modalities");
+	if (!mods)
+		mods = json_object_get(r, "modalities");
+	if (json_is_array(mods)) {
+		k->audio = false;
+		json_array_foreach((json_t *)mods, i, t)
+			k->audio |= json_is_string(t) && !strcmp(json_string_value(t), "audio");
+		if (k->audio && !speech_speaks(c->s->speech)) {
+			rt_send_error(c, event, "not_enabled", "response.output_modalities", "text to speech is not switched on here; use [\"text\"]");
+			return false;
+		}
+	}
+	v = json_object_get(r, "temperature");
+	if (json_is_number(v) && json_number_value(v) >= 0 && json_number_value(v) <= 2)
+		k->temperature = json_number_value(v);
+	v = json_object_get(r, "max_output_tokens") ? json_object_get(r, "max_output_tokens") : json_object_get(r, "max_response_output_tokens");
+	if (json_is_integer(v) && json_integer_value(v) > 0 && json_integer_value(v) < 1 << 20)
+		k->max_tokens = (uint32_t)json_integer_value(v);
+	v = json_object_get(r, "tool_choice") ? json_object_get(r, "tool_choice") : c->tool_choice;
+	word = json_string_value(v);
+	if (json_is_object(v)) {
+		word = json_string_value(json_object_get(v, "name"));
+		if (!word)
+			word = json_string_value(json_object_get(json_object_get(v, "function"), "name"));
+		k->tool = word ? strdup(word) : NULL;
+		k->choice = RT_REQUIRED;
+	} else if (word) {
+		k->choice = !strcmp(word, "none") ? RT_NONE : !strcmp(word, "required") ? RT_REQUIRED : RT_AUTO;
+	}
+	if (k->choice == RT_REQUIRED && !json_array_size(k->tools)) {
+		rt_send_error(c, event, "invalid_value", "response.tool_choice", "\"tool_choice\" asks for a call, but there are no tools");
+		return false;
+	}
+	v = json_object_get(r, "metadata");
+	k->metadata = json_is_object(v) ? json_deep_copy(v) : NULL;
+	return true;
+}
+
 void rt_begin_response(struct rt_session *c, const json_t *event)
 {
-	if (atomic_load(&c->running)) {
+	struct rt_ask ask;
+
+	/* One that is being cancelled is waited for; one that goes on is in the way. */
+	if (atomic_load(&c->running) && !atomic_load(&c->cancel)) {
 		rt_send_error(c, event, "conversation_already_has_active_response", NULL, "an answer is being given already; cancel it first");
 		return;
 	}
@@ -344,8 +527,15 @@ void rt_begin_response(struct rt_session *c, const json_t *event)
 		rt_send_error(c, event, "unsupported_model", NULL, c->s->chat_why.text);
 		return;
 	}
+	if (!read_ask(c, event, &ask)) {
+		rt_ask_done(&ask);
+		return;
+	}
+	rt_ask_done(&c->ask);
+	c->ask = ask;
 	rt_make_id(c, "resp", c->response_id);
 	atomic_store(&c->cancel, false);
+	atomic_store(&c->interrupted, false);
 	atomic_store(&c->running, true);
 	if (pthread_create(&c->thread, NULL, respond, c)) {
 		atomic_store(&c->running, false);

@@ -20,11 +20,20 @@ static void add_user_turn(struct rt_session *c, const char *item, const char *te
 	json_t *j = NULL;
 
 	pthread_mutex_lock(&c->lock);
-	i = rt_item_add(c, item, "user", text);
-	if (i)
+	i = rt_item_add(c, item, NULL, "user", text);
+	if (i) {
+		i->spoken = true;
 		j = rt_item_json(i);
+	}
 	pthread_mutex_unlock(&c->lock);
-	rt_send_event(c, rt_name_of(c, "conversation.item.added"), json_pack("{s:o?}", "item", j));
+	if (!j) {
+		rt_send_error(c, NULL, "conversation_full", NULL, "the conversation is full: what was said is not in it");
+		return;
+	}
+	rt_send_event(c, rt_name_of(c, "conversation.item.added"), json_pack("{s:n,s:O}", "previous_item_id", "item", j));
+	if (!c->beta)
+		rt_send_event(c, "conversation.item.done", json_pack("{s:n,s:O}", "previous_item_id", "item", j));
+	json_decref(j);
 	rt_send_event(c, "conversation.item.input_audio_transcription.completed", json_pack("{s:s,s:i,s:s}", "item_id", item, "content_index", 0, "transcript", text));
 }
 
@@ -45,6 +54,40 @@ static void finish_turn(struct rt_session *c, bool respond_now)
 	add_user_turn(c, c->turn_item, r.text);
 	if (respond_now)
 		rt_begin_response(c, NULL);
+}
+
+/* On the recogniser's thread, between hearing_begin() and its end: turn_item stands still. */
+static void on_partial(void *arg, const char *text)
+{
+	struct rt_session *c = arg;
+	size_t same = strlen(c->partial);
+
+	/* A delta cannot be taken back; "completed" carries the whole text. */
+	if (strncmp(text, c->partial, same) || !text[same])
+		return;
+	rt_send_event(c, "conversation.item.input_audio_transcription.delta", json_pack("{s:s,s:i,s:s}", "item_id", c->turn_item, "content_index", 0, "delta", text + same));
+	snprintf(c->partial, sizeof(c->partial), "%s", text);
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+void rt_look_after_hearing(struct rt_session *c)
+{
+	if (!c->hearing || now_ms() - c->audio_at < STALL_MS)
+		return;
+	/* The recogniser is one for all: who sends nothing lets go of it. */
+	hearing_drop(c->hearing);
+	c->hearing = NULL;
+	if (c->vad)
+		vad_reset(c->vad);
+	c->pushed = c->sent = 0;
+	rt_send_error(c, NULL, "audio_timeout", NULL, "no audio came for 10 s in the middle of a turn; the turn is dropped");
 }
 
 static void send_until(struct rt_session *c, int64_t end)
@@ -69,10 +112,13 @@ static void on_vad(void *ctx, const struct vad_event *e)
 	case VAD_START:
 		rt_make_id(c, "item", c->turn_item);
 		rt_send_event(c, "input_audio_buffer.speech_started", json_pack("{s:I,s:s}", "audio_start_ms", (json_int_t)(at * 1000 / STT_RATE), "item_id", c->turn_item));
-		if (c->interrupt && atomic_load(&c->running))
+		if (c->interrupt && atomic_load(&c->running)) {
+			atomic_store(&c->interrupted, true);
 			atomic_store(&c->cancel, true);
+		}
 		c->sent = at < c->pushed - HISTORY ? c->pushed - HISTORY : at;
-		if (hearing_begin(c->s->speech, WAIT_MS, NULL, NULL, &c->hearing, &err))
+		c->partial[0] = 0;
+		if (hearing_begin(c->s->speech, WAIT_MS, on_partial, c, &c->hearing, &err))
 			rt_send_error(c, NULL, "busy", NULL, err.text);
 		break;
 	case VAD_END:
@@ -129,6 +175,7 @@ void rt_take_audio(struct rt_session *c, const json_t *event)
 		return;
 	}
 	n /= 2;
+	c->audio_at = now_ms();
 	while (at < n && !rc) {
 		size_t k = n - at < 1024 ? n - at : 1024;
 
@@ -165,7 +212,8 @@ void rt_commit(struct rt_session *c, const json_t *event)
 		return;
 	}
 	rt_make_id(c, "item", c->turn_item);
-	if (hearing_begin(c->s->speech, WAIT_MS, NULL, NULL, &c->hearing, &err)) {
+	c->partial[0] = 0;
+	if (hearing_begin(c->s->speech, WAIT_MS, on_partial, c, &c->hearing, &err)) {
 		rt_send_error(c, event, "busy", NULL, err.text);
 		return;
 	}
@@ -183,6 +231,9 @@ int rt_open_vad(struct rt_session *c, struct hearth_err *err)
 	vad_defaults(&o);
 	o.kind = VAD_ENERGY;
 	o.end_wait_ms = (int)c->silence_ms;
+	o.pad_ms = (int)c->padding_ms;
+	o.on = (float)c->threshold;
+	o.off = (float)c->threshold * 0.7f;
 	c->pushed = c->sent = 0;
 	return vad_open(&o, NULL, &c->vad, err);
 }

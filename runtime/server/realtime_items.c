@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "grammar/schema.h"
 #include "server/websocket.h"
 
 /* -- out ---------------------------------------------------------------------------- */
@@ -63,14 +64,17 @@ const char *rt_name_of(const struct rt_session *c, const char *ga)
 
 json_t *rt_item_json(const struct rt_item *i)
 {
+	bool own = !strcmp(i->role, "assistant");
+	const char *type = own ? i->spoken ? "output_audio" : "output_text" : i->spoken ? "input_audio" : "input_text";
+
 	if (i->name)
 		return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s}", "id", i->id, "object", "realtime.item", "type", "function_call", "status", "completed",
 				 "call_id", i->call_id ? i->call_id : "", "name", i->name, "arguments", i->arguments ? i->arguments : "{}");
 	if (!strcmp(i->role, "tool"))
 		return json_pack("{s:s,s:s,s:s,s:s,s:s}", "id", i->id, "object", "realtime.item", "type", "function_call_output",
 				 "call_id", i->call_id ? i->call_id : "", "output", i->text ? i->text : "");
-	return json_pack("{s:s,s:s,s:s,s:s,s:s,s:[{s:s,s:s}]}", "id", i->id, "object", "realtime.item", "type", "message", "status", "completed",
-			 "role", i->role, "content", "type", !strcmp(i->role, "assistant") ? "output_text" : "input_text", "text", i->text ? i->text : "");
+	return json_pack("{s:s,s:s,s:s,s:s,s:s,s:[{s:s,s:s}]}", "id", i->id, "object", "realtime.item", "type", "message", "status", i->cut ? "incomplete" : "completed",
+			 "role", i->role, "content", "type", type, i->spoken ? "transcript" : "text", i->text ? i->text : "");
 }
 
 void rt_item_done(struct rt_item *i)
@@ -80,13 +84,15 @@ void rt_item_done(struct rt_item *i)
 	free(i->call_id);
 	free(i->name);
 	free(i->arguments);
+	free(i->marks);
 	memset(i, 0, sizeof(*i));
 }
 
 /* Adds (lock held); NULL when the conversation is full or memory ran out. */
-struct rt_item *rt_item_add(struct rt_session *c, const char *id, const char *role, const char *text)
+struct rt_item *rt_item_add(struct rt_session *c, const char *id, const char *after, const char *role, const char *text)
 {
-	struct rt_item *i;
+	struct rt_item *i, made = { 0 };
+	size_t at = c->n_items;
 
 	if (c->n_items == MAX_ITEMS)
 		return NULL;
@@ -99,20 +105,23 @@ struct rt_item *rt_item_add(struct rt_session *c, const char *id, const char *ro
 		c->items = p;
 		c->cap_items = cap;
 	}
-	i = &c->items[c->n_items];
-	memset(i, 0, sizeof(*i));
 	if (id && *id)
-		snprintf(i->id, sizeof(i->id), "%s", id);
+		snprintf(made.id, sizeof(made.id), "%s", id);
 	else
-		rt_make_id(c, "item", i->id);
-	i->role = strdup(role);
-	i->text = text ? strdup(text) : NULL;
-	if (!i->role || (text && !i->text)) {
-		rt_item_done(i);
+		rt_make_id(c, "item", made.id);
+	made.role = strdup(role);
+	made.text = text ? strdup(text) : NULL;
+	if (!made.role || (text && !made.text)) {
+		rt_item_done(&made);
 		return NULL;
 	}
+	i = rt_item_find(c, after);
+	if (i)
+		at = (size_t)(i - c->items) + 1;
+	memmove(&c->items[at + 1], &c->items[at], (c->n_items - at) * sizeof(*i));
+	c->items[at] = made;
 	c->n_items++;
-	return i;
+	return &c->items[at];
 }
 
 struct rt_item *rt_item_find(struct rt_session *c, const char *id)
@@ -121,6 +130,32 @@ struct rt_item *rt_item_find(struct rt_session *c, const char *id)
 		if (!strcmp(c->items[i].id, id))
 			return &c->items[i];
 	return NULL;
+}
+
+json_t *rt_tools(const json_t *tools, struct hearth_err *err)
+{
+	json_t *list = json_array(), *t;
+	struct grammar *g = NULL;
+	size_t i;
+	int rc = 0;
+
+	json_array_foreach((json_t *)tools, i, t) {
+		json_t *f = json_deep_copy(t);
+		const char *type = json_string_value(json_object_get(t, "type"));
+
+		if (!json_is_object(f) || !type || strcmp(type, "function"))
+			rc = err_set(err, -EINVAL, "tools[%zu] is not of type function", i);
+		json_object_del(f, "type");
+		json_array_append_new(list, json_pack("{s:s,s:o}", "type", "function", "function", f));
+	}
+	if (!rc && json_array_size(list))
+		rc = grammar_from_tools(list, NULL, true, true, &g, err);
+	grammar_unref(g);
+	if (rc) {
+		json_decref(list);
+		return NULL;
+	}
+	return list;
 }
 
 void rt_set_text(char **to, const json_t *j)

@@ -29,6 +29,7 @@ struct websocket;
 #define MAX_ITEMS    2048
 #define MAX_SESSIONS 32
 #define WAIT_MS      30000
+#define STALL_MS     10000            /* audio may pause so long inside a turn */
 #define HISTORY      (STT_RATE * 2)
 
 struct rt_item {
@@ -36,7 +37,24 @@ struct rt_item {
 	char *role;                /* "user", "assistant", "system", "tool" */
 	char *text;
 	char *call_id, *name, *arguments;  /* of a function call or its output */
-	double audio_ms;           /* of an assistant's item: sound that was made for it */
+	bool spoken;               /* its text was heard or is said, not typed */
+	/* of an assistant's item that is spoken: where in the text the sound stands */
+	double audio_ms;           /* sound that was made for it */
+	struct rt_mark { size_t bytes; double ms; } *marks;  /* after each phrase */
+	size_t n_marks;
+	bool cut;                  /* truncated: what comes later was never heard */
+};
+
+/* What a response is to be, copied when it begins: settings may change meanwhile. */
+struct rt_ask {
+	char *instructions;        /* NULL: none */
+	json_t *tools;             /* array */
+	char *tool;                /* the one to call, NULL: any */
+	enum { RT_AUTO, RT_NONE, RT_REQUIRED } choice;
+	double temperature;
+	uint32_t max_tokens;       /* 0: what fits */
+	bool audio;
+	json_t *metadata;
 };
 
 struct rt_session {
@@ -47,14 +65,14 @@ struct rt_session {
 	char id[40];
 	unsigned int next;
 	bool beta;                 /* the older event names */
-	/* settings */
+	/* settings: the reading thread's; a response has its copy */
 	json_t *conf;              /* as last said to the client */
-	json_t *tools;
+	json_t *tools, *tool_choice;
 	char *instructions;
 	double temperature;
 	uint32_t max_tokens;
 	bool server_vad, create_response, interrupt, audio_out;
-	double silence_ms, threshold;
+	double silence_ms, threshold, padding_ms;
 	/* conversation */
 	struct rt_item *items;
 	size_t n_items, cap_items;
@@ -66,13 +84,17 @@ struct rt_session {
 	int16_t *buffer;           /* manual mode: what was appended since the last commit */
 	size_t n_buffer, cap_buffer;
 	struct hearing *hearing;
+	int64_t audio_at;          /* ms: when audio last came */
+	char partial[STT_TEXT];    /* the recogniser's thread */
 	char turn_item[40];
 	/* response */
 	pthread_t thread;
 	bool joinable;
 	atomic_bool running, cancel;
 	char response_id[40];
-	bool shutting;
+	struct rt_ask ask;
+	atomic_bool interrupted;   /* cancelled by speech, not by the client */
+	atomic_bool shutting;
 };
 
 /* realtime_items.c */
@@ -82,18 +104,26 @@ void rt_send_error(struct rt_session *c, const json_t *event, const char *code, 
 const char *rt_name_of(const struct rt_session *c, const char *ga);      /* the name this client knows */
 json_t *rt_item_json(const struct rt_item *i);
 void rt_item_done(struct rt_item *i);
-/* Lock held. NULL when the conversation is full or memory ran out. */
-struct rt_item *rt_item_add(struct rt_session *c, const char *id, const char *role, const char *text);
+/*
+ * Lock held. Behind the item @after, or last when it is NULL. NULL when the
+ * conversation is full or memory ran out.
+ */
+struct rt_item *rt_item_add(struct rt_session *c, const char *id, const char *after, const char *role, const char *text);
 struct rt_item *rt_item_find(struct rt_session *c, const char *id);
 void rt_set_text(char **to, const json_t *j);
+/* OpenAI's tools as the grammar wants them; NULL and a sentence when one cannot be enforced. */
+json_t *rt_tools(const json_t *tools, struct hearth_err *err);
 
 /* realtime_answer.c */
+void rt_ask_done(struct rt_ask *k);
 void rt_begin_response(struct rt_session *c, const json_t *event);
 void rt_end_response(struct rt_session *c, bool cancel);                 /* waits for it */
 
 /* realtime_input.c */
 void rt_take_audio(struct rt_session *c, const json_t *event);
 void rt_commit(struct rt_session *c, const json_t *event);
+/* Lets go of a recogniser that gets no audio any more. */
+void rt_look_after_hearing(struct rt_session *c);
 int rt_open_vad(struct rt_session *c, struct hearth_err *err);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
@@ -15,6 +16,9 @@
 #include "server/base64.h"
 
 #define SEND_MS 20000
+#define PING_MS 30000
+#define DEAD_MS 120000
+#define MAX_QUEUED (32u << 20)  /* bytes that a client has not taken yet */
 
 struct message {
 	char *data;
@@ -30,6 +34,8 @@ struct websocket {
 	size_t n_extra, at_extra;
 	struct message *head, **tail;
 	bool over;
+	int64_t heard_ms;              /* when anything last came */
+	int64_t pinged_ms;
 };
 
 int websocket_accept(const char *key, char ret[32])
@@ -52,6 +58,14 @@ int websocket_accept(const char *key, char ret[32])
 	return 0;
 }
 
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 static ssize_t do_recv(wslay_event_context_ptr ctx, uint8_t *buf, size_t len, int flags, void *arg)
 {
 	struct websocket *w = arg;
@@ -66,8 +80,10 @@ static ssize_t do_recv(wslay_event_context_ptr ctx, uint8_t *buf, size_t len, in
 	do
 		n = recv(w->fd, buf, len, MSG_DONTWAIT);
 	while (n < 0 && errno == EINTR);
-	if (n > 0)
+	if (n > 0) {
+		w->heard_ms = now_ms();
 		return n;
+	}
 	wslay_event_set_error(ctx, n < 0 && errno == EAGAIN ? WSLAY_ERR_WOULDBLOCK : WSLAY_ERR_CALLBACK_FAILURE);
 	if (n == 0)
 		w->over = true;
@@ -77,16 +93,15 @@ static ssize_t do_recv(wslay_event_context_ptr ctx, uint8_t *buf, size_t len, in
 static ssize_t do_send(wslay_event_context_ptr ctx, const uint8_t *data, size_t len, int flags, void *arg)
 {
 	struct websocket *w = arg;
-	struct pollfd p = { .fd = w->fd, .events = POLLOUT };
 	ssize_t n;
 
 	for (;;) {
 		n = send(w->fd, data, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n >= 0)
 			return n;
-		if (errno == EINTR || (errno == EAGAIN && poll(&p, 1, SEND_MS) > 0))
+		if (errno == EINTR)
 			continue;
-		wslay_event_set_error(ctx, WSLAY_ERR_CALLBACK_FAILURE);
+		wslay_event_set_error(ctx, errno == EAGAIN ? WSLAY_ERR_WOULDBLOCK : WSLAY_ERR_CALLBACK_FAILURE);
 		return -1;
 	}
 }
@@ -125,6 +140,7 @@ int websocket_open(int fd, const char *extra, size_t n_extra, size_t max_message
 		return -ENOMEM;
 	w->fd = fd;
 	w->tail = &w->head;
+	w->heard_ms = w->pinged_ms = now_ms();
 	pthread_mutex_init(&w->lock, NULL);
 	if (n_extra) {
 		w->extra = malloc(n_extra);
@@ -149,6 +165,7 @@ void websocket_close(struct websocket *w)
 	if (!w)
 		return;
 	pthread_mutex_lock(&w->lock);
+	/* A client that takes nothing is not waited for. */
 	if (wslay_event_get_write_enabled(w->ctx)) {
 		wslay_event_queue_close(w->ctx, WSLAY_CODE_NORMAL_CLOSURE, NULL, 0);
 		wslay_event_send(w->ctx);
@@ -165,11 +182,29 @@ void websocket_close(struct websocket *w)
 	free(w);
 }
 
+/* A client that is silent is asked whether it is there, and given up when it does not say. */
+static void look_alive(struct websocket *w)
+{
+	struct wslay_event_msg ping = { .opcode = WSLAY_PING };
+	int64_t now = now_ms();
+
+	if (now - w->heard_ms > DEAD_MS) {
+		w->over = true;
+	} else if (now - w->heard_ms > PING_MS && now - w->pinged_ms > PING_MS) {
+		w->pinged_ms = now;
+		pthread_mutex_lock(&w->lock);
+		if (wslay_event_queue_msg(w->ctx, &ping) || wslay_event_send(w->ctx))
+			w->over = true;
+		pthread_mutex_unlock(&w->lock);
+	}
+}
+
 int websocket_read(struct websocket *w, int wait_ms, char **ret, size_t *ret_n)
 {
 	struct pollfd p = { .fd = w->fd, .events = POLLIN };
 	struct message *m;
 
+	look_alive(w);
 	for (int tries = 0; tries < 2; tries++) {
 		m = w->head;
 		if (m) {
@@ -183,14 +218,38 @@ int websocket_read(struct websocket *w, int wait_ms, char **ret, size_t *ret_n)
 		}
 		if (w->over)
 			return -EPIPE;
+		pthread_mutex_lock(&w->lock);
+		p.events = (short)(POLLIN | (wslay_event_want_write(w->ctx) ? POLLOUT : 0));
+		pthread_mutex_unlock(&w->lock);
 		if (tries || (w->at_extra == w->n_extra && poll(&p, 1, wait_ms) <= 0))
 			return 0;
 		pthread_mutex_lock(&w->lock);
-		if (wslay_event_recv(w->ctx) || wslay_event_send(w->ctx) || !wslay_event_get_read_enabled(w->ctx))
+			if (wslay_event_recv(w->ctx) || wslay_event_send(w->ctx) || !wslay_event_get_read_enabled(w->ctx))
 			w->over = true;
 		pthread_mutex_unlock(&w->lock);
 	}
 	return 0;
+}
+
+int websocket_flush(struct websocket *w)
+{
+	struct pollfd p = { .fd = w->fd, .events = POLLOUT };
+	int rc = 0;
+
+	for (;;) {
+		bool more;
+
+		pthread_mutex_lock(&w->lock);
+		if (!wslay_event_get_write_enabled(w->ctx) || wslay_event_send(w->ctx))
+			rc = -EPIPE;
+		more = wslay_event_want_write(w->ctx);
+		pthread_mutex_unlock(&w->lock);
+		/* Waiting is done without the lock: others go on queueing meanwhile. */
+		if (rc || !more)
+			return rc;
+		if (poll(&p, 1, SEND_MS) <= 0)
+			return -ETIMEDOUT;
+	}
 }
 
 int websocket_send(struct websocket *w, const char *text, size_t n)
@@ -199,7 +258,7 @@ int websocket_send(struct websocket *w, const char *text, size_t n)
 	int rc = 0;
 
 	pthread_mutex_lock(&w->lock);
-	if (!wslay_event_get_write_enabled(w->ctx) || wslay_event_queue_msg(w->ctx, &m) || wslay_event_send(w->ctx))
+	if (!wslay_event_get_write_enabled(w->ctx) || wslay_event_get_queued_msg_length(w->ctx) > MAX_QUEUED || wslay_event_queue_msg(w->ctx, &m) || wslay_event_send(w->ctx))
 		rc = -EPIPE;
 	pthread_mutex_unlock(&w->lock);
 	return rc;

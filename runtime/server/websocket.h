@@ -26,7 +26,12 @@ void websocket_close(struct websocket *w);        /* sends a close when it can; 
  */
 int websocket_read(struct websocket *w, int wait_ms, char **ret, size_t *ret_n);
 
-/* Sends one text message; any thread. -EPIPE, -ETIMEDOUT: the reader is too slow. */
+/*
+ * Queues one text message and sends what goes at once; any thread, never
+ * waits. -EPIPE: the connection is over, or 32 MiB were not taken.
+ */
 int websocket_send(struct websocket *w, const char *text, size_t n);
+/* Waits until everything queued has gone. -ETIMEDOUT: nothing was taken for 20 s. */
+int websocket_flush(struct websocket *w);
 
 #endif
