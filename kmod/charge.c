@@ -58,7 +58,8 @@ void hearth_wake(struct hearth_pool *pool)
 		wake_up_all(&pool->wait);
 }
 
-static void charged(struct hearth_budget *hb, u64 n, bool over_high)
+/* A charge stands: says so. */
+void hearth_charged(struct hearth_budget *hb, u64 n, bool over_high)
 {
 	trace_hearth_charge(hb, n);
 	if (over_high) {
@@ -282,28 +283,35 @@ static int charge_wait(struct hearth_budget *hb, u64 n, u64 deadline, bool *ret_
 	return ret;
 }
 
+/* Nobody has heard of the charge yet, and nobody will. */
+void hearth_charge_undo(struct hearth_budget *hb, u64 n)
+{
+	lockdep_assert_held(&hearth.lock);
+	budget_charge_undo(&hb->b, n);
+	hearth_wake(hb->pool);
+}
+
 /*
- * Charges @n bytes. With a deadline it may give up the lock and wait. ENOSPC
+ * Charges @n bytes; then, before the lock is given up, hearth_charged or
+ * hearth_charge_undo. With a deadline it may give up the lock and wait. ENOSPC
  * and ETIMEDOUT fill *@ref; ERESTARTSYS when a signal came.
  */
-int hearth_charge(struct hearth_budget *hb, u64 n, u64 deadline, struct hearth_refusal *ref)
+int hearth_charge(struct hearth_budget *hb, u64 n, u64 deadline, bool *ret_over,
+		  struct hearth_refusal *ref)
 {
 	struct budget_refusal r = {};
-	bool over = false;
 	int ret;
 
 	lockdep_assert_held(&hearth.lock);
-	ret = budget_charge(&hb->b, n, &over, &r);
+	ret = budget_charge(&hb->b, n, ret_over, &r);
 	if (ret == -ENOSPC && r.limit != BUDGET_BY_MAX &&
 	    budget_available_with_purge(&hb->b, NULL) >= n) {
 		purge_for(hb, n, NULL);
-		ret = budget_charge(&hb->b, n, &over, &r);
+		ret = budget_charge(&hb->b, n, ret_over, &r);
 	}
 	if (ret == -ENOSPC && deadline != HEARTH_NOWAIT && !hopeless(hb, n))
-		ret = charge_wait(hb, n, deadline, &over, &r);
-	if (!ret) {
-		charged(hb, n, over);
-	} else if (ret == -ENOSPC || ret == -ETIMEDOUT) {
+		ret = charge_wait(hb, n, deadline, ret_over, &r);
+	if (ret == -ENOSPC || ret == -ETIMEDOUT) {
 		hearth_refusal_fill(ref, &r);
 		refused(hb, n, &r);
 	}
@@ -330,6 +338,7 @@ int hearth_ioctl_charge(void *who, void *arg)
 	struct hearth_ioc_charge *a = arg;
 	struct hearth_conn *conn = who;
 	struct hearth_budget *hb;
+	bool over = false;
 	int ret;
 
 	if (!a->bytes)
@@ -337,9 +346,11 @@ int hearth_ioctl_charge(void *who, void *arg)
 	mutex_lock(&hearth.lock);
 	ret = conn_budget(conn, a->pool, &hb);
 	if (!ret)
-		ret = hearth_charge(hb, a->bytes, a->deadline, &a->out_refusal);
-	if (!ret)
+		ret = hearth_charge(hb, a->bytes, a->deadline, &over, &a->out_refusal);
+	if (!ret) {
+		hearth_charged(hb, a->bytes, over);
 		conn->charged[hb->pool->index] += a->bytes;
+	}
 	mutex_unlock(&hearth.lock);
 	return ret;
 }

@@ -221,7 +221,10 @@ struct hearth_globals {
 extern struct hearth_globals hearth;
 
 /* charge.c */
-int hearth_charge(struct hearth_budget *hb, u64 n, u64 deadline, struct hearth_refusal *ref);
+int hearth_charge(struct hearth_budget *hb, u64 n, u64 deadline, bool *ret_over,
+		  struct hearth_refusal *ref);
+void hearth_charged(struct hearth_budget *hb, u64 n, bool over_high);
+void hearth_charge_undo(struct hearth_budget *hb, u64 n);
 void hearth_uncharge(struct hearth_budget *hb, u64 n);
 void hearth_wake(struct hearth_pool *pool);
 void hearth_refusal_fill(struct hearth_refusal *out, const struct budget_refusal *r);

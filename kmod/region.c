@@ -359,6 +359,7 @@ static int region_charge(struct hearth_conn *conn, struct hearth_region *r,
 	struct hearth_tenant *t = conn->tenant;
 	struct hearth_pool *pool;
 	struct hearth_budget *hb;
+	bool over = false;
 	int ret;
 
 	lockdep_assert_held(&hearth.lock);
@@ -370,17 +371,18 @@ static int region_charge(struct hearth_conn *conn, struct hearth_region *r,
 	if (pool->kind == HEARTH_POOL_ACCOUNT)
 		return -EINVAL;
 	hb = t->budgets[pool->index];
-	ret = hearth_charge(hb, r->bytes, a->deadline, &a->out_refusal);
+	ret = hearth_charge(hb, r->bytes, a->deadline, &over, &a->out_refusal);
 	if (ret)
 		return ret;
 	r->pool = pool;
 	ret = carve(r, align);
 	if (ret) {
-		hearth_uncharge(hb, r->bytes);
+		hearth_charge_undo(hb, r->bytes);
 		if (ret == -ENOSPC)
 			hearth_refusal_pieces(&a->out_refusal, pool, r->bytes);
 		return ret;
 	}
+	hearth_charged(hb, r->bytes, over);
 	r->tenant = t;
 	t->regions++;
 	pool->regions++;
@@ -901,7 +903,7 @@ static int ioctl_share(void *who, void *arg)
 	struct file *file = who, *other;
 	struct hearth_region *r = file->private_data;
 	struct hearth_ioc_share *a = arg;
-	bool write, sealed;
+	bool write;
 	int ret, fd;
 
 	ret = args_flags(a->flags, HEARTH_SHARE_WRITE);
@@ -913,10 +915,13 @@ static int ioctl_share(void *who, void *arg)
 	if (write && !may_write(file))
 		return -EACCES;
 	mutex_lock(&r->lock);
-	sealed = r->sealed;
+	if (r->purged)
+		ret = -ESTALE;
+	else if (write && r->sealed)
+		ret = -EROFS;
 	mutex_unlock(&r->lock);
-	if (write && sealed)
-		return -EROFS;
+	if (ret)
+		return ret;
 	fd = get_unused_fd_flags(O_CLOEXEC);
 	if (fd < 0)
 		return fd;

@@ -414,6 +414,18 @@ static int entry_check(const struct hearth_budget_entry *e)
 	return args_name(e->tenant, HEARTH_NAME_MAX);
 }
 
+/* Whether an entry before number @i is of the same tenant and pool. */
+static bool entry_twice(const struct hearth_budget_entry *e, u32 i)
+{
+	u32 k;
+
+	for (k = 0; k < i; k++) {
+		if (e[k].pool == e[i].pool && !memcmp(e[k].tenant, e[i].tenant, HEARTH_NAME_MAX))
+			return true;
+	}
+	return false;
+}
+
 /* Copies and checks the array. *ret_bad is written on failure. */
 static int entries_read(const struct hearth_ioc_budget_set *a, struct hearth_budget_entry **ret_e,
 			u32 *ret_bad)
@@ -449,6 +461,8 @@ static int entries_read(const struct hearth_ioc_budget_set *a, struct hearth_bud
 			}
 		}
 		ret = entry_check(&e[i]);
+		if (!ret && entry_twice(e, i))
+			ret = -EINVAL;
 		if (ret)
 			goto err;
 	}

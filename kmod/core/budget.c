@@ -44,6 +44,8 @@ static void set_used(struct budget *b, u64 used)
 
 static void note_peaks(struct budget *b)
 {
+	b->peak_was = b->peak;
+	b->pool->peak_was = b->pool->peak;
 	if (b->used > b->peak)
 		b->peak = b->used;
 	if (b->pool->charged > b->pool->peak)
@@ -309,6 +311,7 @@ static int charge(struct budget *b, u64 n, const struct budget_waiter *end, bool
 		set_used(b, b->used + n);
 		note_peaks(b);
 		b->n.charges++;
+		b->went_over = over;
 		if (over)
 			b->n.high++;
 	} else {
@@ -330,6 +333,17 @@ int budget_uncharge(struct budget *b, u64 n)
 		return -EINVAL;
 	set_used(b, b->used - n);
 	return 0;
+}
+
+void budget_charge_undo(struct budget *b, u64 n)
+{
+	if (!n)
+		return;
+	set_used(b, b->used - n);
+	b->peak = b->peak_was;
+	b->pool->peak = b->pool->peak_was;
+	b->n.charges--;
+	b->n.high -= b->went_over;
 }
 
 int budget_move(struct budget *from, struct budget *to, u64 n, struct budget_refusal *ref)

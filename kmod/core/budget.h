@@ -58,6 +58,7 @@ struct budget_pool {
 	u64 min_sum;       /* sum of min */
 	u64 claimable;     /* sum of max(min - current, 0) */
 	u64 peak;          /* of charged */
+	u64 peak_was;      /* before the last charge */
 	u32 count;         /* budgets attached */
 	u32 attached;      /* ever; gives each budget its order */
 	u64 pending;       /* scratch of budget_set_many */
@@ -72,11 +73,13 @@ struct budget {
 	struct budget_limits limits;
 	u64 used;                  /* current; that word is a macro in the kernel */
 	u64 peak;
+	u64 peak_was;              /* before the last charge */
 	u64 purgeable;             /* part of current; see budget_purgeable() */
 	s32 priority;              /* higher is served first, asked last; the caller's to
 				    * set while it has no waiter queued */
 	u32 order;                 /* of attaching */
 	bool marked;               /* scratch of budget_set_many */
+	bool went_over;            /* the last charge took it over high */
 	struct budget_counters n;
 };
 
@@ -139,6 +142,12 @@ int budget_charge(struct budget *b, u64 n, bool *ret_over_high, struct budget_re
  * current that is not purgeable (that goes by budget_purgeable(-n) first).
  */
 int budget_uncharge(struct budget *b, u64 n);
+
+/*
+ * As if the last charge had never been, its counters and peaks too. Only when
+ * nothing else was done in the pool since; @n as charged.
+ */
+void budget_charge_undo(struct budget *b, u64 n);
 
 /*
  * Moves a charge between two budgets of one pool: checked like a charge of

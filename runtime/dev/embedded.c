@@ -502,6 +502,13 @@ void emb_uncharge(struct emb *e, struct emb_rec *rec, struct emb_pool *pool, uin
 	pthread_cond_broadcast(&e->wake);
 }
 
+void emb_charge_undo(struct emb *e, struct emb_rec *rec, struct emb_pool *pool, uint64_t n)
+{
+	budget_charge_undo(&emb_account(rec, pool)->b, n);
+	emb_note(e, rec, pool);
+	pthread_cond_broadcast(&e->wake);
+}
+
 static struct emb_rec *rec_of(const struct hearth_tenant *t)
 {
 	return ((const struct emb_tenant *)t)->rec;

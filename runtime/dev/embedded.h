@@ -132,6 +132,8 @@ static inline struct emb_account *emb_account(struct emb_rec *rec, const struct 
 int emb_charge(struct emb *e, struct emb_rec *rec, struct emb_pool *pool, uint64_t n,
 	       unsigned wait_ms, struct hearth_err *err);
 void emb_uncharge(struct emb *e, struct emb_rec *rec, struct emb_pool *pool, uint64_t n);
+/* The charge just made, as if it had never been: its peak and counters too. */
+void emb_charge_undo(struct emb *e, struct emb_rec *rec, struct emb_pool *pool, uint64_t n);
 /* After any change of a charge: pressure of the pool and of the tenant. */
 void emb_note(struct emb *e, struct emb_rec *rec, struct emb_pool *pool);
 /* Forgets @rec when nobody has it open, nobody keeps it, and it holds nothing. */

@@ -376,13 +376,16 @@ int emb_region_alloc(struct hearth_tenant *t, struct hearth_pool *pool, uint64_t
 			.wanted = size, .available = extent_largest(&p->map) });
 	else if (ret)
 		no_memory(err, t, ret);
-	if (ret)
-		goto out_uncharge;
+	if (ret) {
+		emb_charge_undo(e, rec, p, size);
+		goto out_free;
+	}
 	r = handle_make(t, obj, align, &ret);
 	if (!r) {
 		no_memory(err, t, ret);
 		give_back(obj);
-		goto out_uncharge;
+		emb_uncharge(e, rec, p, size);
+		goto out_free;
 	}
 	obj_link(p, obj);
 	handle_link(r, (struct emb_tenant *)t);
@@ -390,8 +393,6 @@ int emb_region_alloc(struct hearth_tenant *t, struct hearth_pool *pool, uint64_t
 	*ret_r = &r->base;
 	return 0;
 
-out_uncharge:
-	emb_uncharge(e, rec, p, size);
 out_free:
 	pthread_mutex_unlock(&e->lock);
 	free(obj);

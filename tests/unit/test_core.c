@@ -130,6 +130,38 @@ static void every_refusal_is_counted_in_its_place(void **state)
 	assert_int_equal(a.n.charges, 1);
 }
 
+/* Taken back, a charge has left nothing: not a peak, not a count. */
+static void a_charge_can_be_undone(void **state)
+{
+	struct budget_limits l = BUDGET_LIMITS_NONE;
+	struct budget_pool p, p_was;
+	struct budget a, was;
+	bool over = false;
+
+	budget_pool_init(&p, 100);
+	budget_attach(&a, &p, 0, NULL);
+	l.min = 20;
+	l.high = 50;
+	assert_int_equal(budget_set_limits(&a, &l, NULL, NULL), 0);
+	assert_int_equal(budget_charge(&a, 40, NULL, NULL), 0);
+	assert_int_equal(budget_uncharge(&a, 30), 0);
+	was = a;
+	p_was = p;
+	assert_int_equal(budget_charge(&a, 60, &over, NULL), 0);
+	assert_true(over);
+	assert_int_equal(a.peak, 70);
+	assert_int_equal(p.peak, 70);
+	budget_charge_undo(&a, 60);
+	/* What remembers the last charge aside. */
+	a.peak_was = was.peak_was;
+	a.went_over = was.went_over;
+	p.peak_was = p_was.peak_was;
+	assert_memory_equal(&a, &was, sizeof(a));
+	assert_memory_equal(&p, &p_was, sizeof(p));
+	budget_charge_undo(&a, 0);
+	assert_memory_equal(&a, &was, sizeof(a));
+}
+
 static void pressure_rules_are_checked_and_scaled(void **state)
 {
 	struct pressure_rules r;
@@ -226,6 +258,7 @@ int main(void)
 		cmocka_unit_test(args_tables_hold),
 		cmocka_unit_test(a_set_of_budgets_is_all_or_nothing),
 		cmocka_unit_test(every_refusal_is_counted_in_its_place),
+		cmocka_unit_test(a_charge_can_be_undone),
 		cmocka_unit_test(pressure_rules_are_checked_and_scaled),
 		cmocka_unit_test(repetition_time_is_told),
 		cmocka_unit_test(alloc_needs_its_spares_before),

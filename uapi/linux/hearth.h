@@ -56,7 +56,9 @@
  *  A call that fails changes nothing: neither the state nor the struct. The
  *  exceptions: out_bad of HEARTH_IOC_BUDGET_SET, and, where HEARTH_IOC_ALLOC,
  *  _CHARGE, _FIND, _BUDGET_SET and _POOL_RESIZE fail with ENOSPC or ETIMEDOUT,
- *  out_refusal: which limit refused, and whose memory stands in the way.
+ *  out_refusal: which limit refused, and whose memory stands in the way. The
+ *  counters of refusals count, and what was purged to make room stays purged,
+ *  even where that room turns out to be in pieces too small.
  *
  * BUDGETS
  *
@@ -960,6 +962,7 @@ struct hearth_ioc_keep {
  * @reserved: must be 0
  *
  * EACCES: WRITE on an O_RDONLY descriptor. EROFS: WRITE, and it is sealed.
+ * ESTALE when purged.
  */
 struct hearth_ioc_share {
 	__u32 size;
