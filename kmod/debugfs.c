@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tables to look at: /sys/kernel/debug/hearth/{pools,tenants,budgets,regions}.
+ * Tables to look at: /sys/kernel/debug/hearth/{pools,tenants,budgets,regions,system}.
  * For people; programs use the ioctls or netlink.
  */
 #include <linux/debugfs.h>
@@ -104,6 +104,20 @@ static int regions_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(regions);
 
+static int system_show(struct seq_file *m, void *unused)
+{
+	const struct hearth_system *sys = &hearth.system;
+
+	seq_puts(m, "level available total samples by_reclaim oom_calls handed_back taken_again\n");
+	mutex_lock(&hearth.lock);
+	seq_printf(m, "%s %llu %llu %llu %llu %llu %llu %llu\n", levels[sys->pressure.level],
+		   sys->available, sys->total, sys->samples, sys->by_reclaim, sys->oom_calls,
+		   sys->handed_back, sys->taken_again);
+	mutex_unlock(&hearth.lock);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(system);
+
 void hearth_debugfs_init(void)
 {
 	dir = debugfs_create_dir("hearth", NULL);
@@ -111,6 +125,7 @@ void hearth_debugfs_init(void)
 	debugfs_create_file("tenants", 0400, dir, NULL, &tenants_fops);
 	debugfs_create_file("budgets", 0400, dir, NULL, &budgets_fops);
 	debugfs_create_file("regions", 0400, dir, NULL, &regions_fops);
+	debugfs_create_file("system", 0400, dir, NULL, &system_fops);
 }
 
 void hearth_debugfs_exit(void)

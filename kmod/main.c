@@ -27,7 +27,8 @@ static int __init hearth_init(void)
 	ret = hearth_selftest();
 	if (ret)
 		return ret;
-	hearth.wq = alloc_workqueue("hearth", WQ_UNBOUND, 0);
+	/* Pressure must be told of when there is no memory for another worker. */
+	hearth.wq = alloc_workqueue("hearth", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!hearth.wq)
 		return -ENOMEM;
 	ret = hearth_netlink_init();

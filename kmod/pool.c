@@ -748,37 +748,72 @@ u64 hearth_pool_hand_back(struct hearth_pool *pool)
 	done = blocks_drop(pool, min(n, free_blocks(pool)));
 	if (done) {
 		WARN_ON(budget_pool_resize(&pool->bp, pool->bp.size - (done << BLOCK_SHIFT), NULL));
+		pool->unannounced = true;
 		pr_warn("hearth: pool %s gave %llu KiB back, the system is out of memory\n",
 			pool->name, done << (BLOCK_SHIFT - 10));
 	}
 	return done << (BLOCK_SHIFT - PAGE_SHIFT);
 }
 
-/* The system has memory again: what was handed back is taken again. */
-void hearth_pool_regrow(void)
+/* Tells what had to be done in silence when there was no memory for telling. */
+void hearth_pools_announce(void)
+{
+	u32 i;
+
+	lockdep_assert_held(&hearth.lock);
+	for (i = 0; i < HEARTH_POOLS; i++) {
+		struct hearth_pool *pool = hearth.pools[i];
+
+		if (pool && pool->unannounced) {
+			pool->unannounced = false;
+			pool_resized(pool);
+		}
+	}
+}
+
+static bool wants_memory(const struct hearth_pool *pool)
+{
+	return pool && pool->backing == HEARTH_BACKING_BUDDY && pool->bp.size < pool->target;
+}
+
+/*
+ * The system has memory again: what was handed back is taken again, @bytes of
+ * it. False when the page allocator gives none.
+ */
+bool hearth_pool_regrow(u64 bytes)
 {
 	struct hearth_block *blk[1];
 	struct hearth_pool *pool;
+	u64 left = bytes >> BLOCK_SHIFT;
+	bool wants, grew, ok = true;
 	u32 i;
 
 	for (i = 0; i < HEARTH_POOLS; i++) {
-		bool wants;
-
+		for (grew = false; left; left--) {
+			mutex_lock(&hearth.lock);
+			wants = wants_memory(hearth.pools[i]);
+			mutex_unlock(&hearth.lock);
+			if (!wants)
+				break;
+			/* Without the lock: then all is looked at anew. */
+			ok = !hearth_blocks_alloc(1, blk);
+			if (!ok)
+				break;
+			mutex_lock(&hearth.lock);
+			pool = hearth.pools[i];
+			if (wants_memory(pool) && !pool_grow(pool, blk, 1)) {
+				hearth.system.taken_again += BLOCK_SIZE_;
+				grew = true;
+			}
+			mutex_unlock(&hearth.lock);
+			hearth_block_free(HEARTH_BACKING_BUDDY, blk[0]);
+		}
 		mutex_lock(&hearth.lock);
-		pool = hearth.pools[i];
-		wants = pool && pool->backing == HEARTH_BACKING_BUDDY &&
-			pool->bp.size < pool->target;
+		if (grew && hearth.pools[i])
+			pool_resized(hearth.pools[i]);
 		mutex_unlock(&hearth.lock);
-		if (!wants || hearth_blocks_alloc(1, blk))
-			continue;
-		mutex_lock(&hearth.lock);
-		pool = hearth.pools[i];
-		if (pool && pool->backing == HEARTH_BACKING_BUDDY &&
-		    pool->bp.size < pool->target && !pool_grow(pool, blk, 1))
-			pool_resized(pool);
-		mutex_unlock(&hearth.lock);
-		hearth_block_free(HEARTH_BACKING_BUDDY, blk[0]);
 	}
+	return ok;
 }
 
 /* -- ioctls -------------------------------------------------------------------- */

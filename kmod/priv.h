@@ -101,6 +101,7 @@ struct hearth_pool {
 	u64 by_kind[3];			/* bytes in blocks of each kind */
 	u64 overhead;
 	u64 target;			/* size the administrator wants */
+	bool unannounced;		/* handed memory back; nobody was told yet */
 	u64 quarantined;
 	struct pressure pressure;
 	struct pressure_rules rules;
@@ -198,6 +199,8 @@ struct hearth_system {
 	struct pressure pressure;	/* hearth.lock */
 	struct pressure_rules rules;
 	u64 available, total;		/* of the last sample */
+	u64 samples, by_reclaim;	/* taken, and those that reclaim asked for */
+	u64 oom_calls, handed_back, taken_again;
 };
 
 struct hearth_globals {
@@ -305,7 +308,8 @@ void hearth_pools_exit(void);
 struct hearth_pool *hearth_pool_get(u32 id);
 int hearth_spares(struct hearth_pool *pool, u32 n);
 u64 hearth_pool_hand_back(struct hearth_pool *pool);
-void hearth_pool_regrow(void);
+bool hearth_pool_regrow(u64 bytes);
+void hearth_pools_announce(void);
 void hearth_pool_figures(struct hearth_pool *pool, struct hearth_ioc_pool_get *a);
 struct hearth_pool *hearth_pool_pick(u32 id, u32 flags, const char *name);
 int hearth_ioctl_pool_create(void *who, void *arg);

@@ -26,16 +26,34 @@ module_param_array(system_fall, uint, NULL, 0444);
 MODULE_PARM_DESC(system_fall, "and below which it ceases to be");
 
 #define REPEAT_NS (5ULL * NSEC_PER_SEC)
-/* After handing back, this many calm samples before taking again. */
-#define CALM_SAMPLES 10
+/* So long no more than low, before what was handed back is taken again, and */
+#define CALM_NS (10ULL * NSEC_PER_SEC)
+/* so much of it with each sample. */
+#define REGROW_BYTES (64ULL << 20)
 
 static const unsigned int sample_ms[PRESSURE_LEVELS] = { 1000, 500, 250, 100 };
 
 static struct compat_shrinker shrinker;
 static struct delayed_work sample_work;
-static unsigned int calm_samples;
+static u64 calm_since;
 /* Of the last sample that reclaim asked for; racy, and only a rate limit. */
 static unsigned long kicked;
+static bool asked;
+
+/*
+ * What was handed back is taken again when memory has not been short for a
+ * while; never so much that this alone would make the level medium.
+ */
+static void take_again(const struct hearth_system *sys, u32 level, u64 used)
+{
+	u64 now = ktime_get_ns(), top = sys->rules.fall[PRESSURE_MEDIUM];
+
+	if (level > PRESSURE_LOW || !calm_since)
+		calm_since = now;
+	else if (now - calm_since >= CALM_NS && used < top &&
+		 !hearth_pool_regrow(min(REGROW_BYTES, top - used)))
+		calm_since = now;
+}
 
 static void sample(struct work_struct *work)
 {
@@ -50,6 +68,10 @@ static void sample(struct work_struct *work)
 	available -= global_zone_page_state(NR_FREE_CMA_PAGES);
 #endif
 	mutex_lock(&hearth.lock);
+	sys->samples++;
+	sys->by_reclaim += READ_ONCE(asked);
+	WRITE_ONCE(asked, false);
+	hearth_pools_announce();
 	sys->total = (u64)totalram_pages() << PAGE_SHIFT;
 	sys->available = (u64)max(available, 0L) << PAGE_SHIFT;
 	used = sys->total - min(sys->total, sys->available);
@@ -72,9 +94,7 @@ static void sample(struct work_struct *work)
 	hearth_pressure_repeat();
 	mutex_unlock(&hearth.lock);
 
-	calm_samples = level == PRESSURE_NONE ? calm_samples + 1 : 0;
-	if (calm_samples > CALM_SAMPLES)
-		hearth_pool_regrow();
+	take_again(sys, level, used);
 	queue_delayed_work(hearth.wq, &sample_work, msecs_to_jiffies(sample_ms[level]));
 }
 
@@ -83,6 +103,7 @@ static void sample_soon(void)
 	if (time_before(jiffies, READ_ONCE(kicked) + HZ / 10))
 		return;
 	WRITE_ONCE(kicked, jiffies);
+	WRITE_ONCE(asked, true);
 	mod_delayed_work(hearth.wq, &sample_work, 0);
 }
 
@@ -104,14 +125,18 @@ static unsigned long shrink_scan(struct shrinker *s, struct shrink_control *sc)
 static int out_of_memory_call(struct notifier_block *nb, unsigned long unused, void *freed)
 {
 	unsigned long *pages = freed;
+	u64 n = 0;
 	u32 i;
 
 	if (!mutex_trylock(&hearth.lock))
 		return NOTIFY_OK;
 	for (i = 0; i < HEARTH_POOLS; i++) {
 		if (hearth.pools[i])
-			*pages += hearth_pool_hand_back(hearth.pools[i]);
+			n += hearth_pool_hand_back(hearth.pools[i]);
 	}
+	hearth.system.oom_calls++;
+	hearth.system.handed_back += n << PAGE_SHIFT;
+	*pages += n;
 	mutex_unlock(&hearth.lock);
 	sample_soon();
 	return NOTIFY_OK;

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A guest that runs short of memory: reclaim makes the module look at once, it
+ * looks more often the higher the level, and before the kernel kills somebody
+ * the pools hand back what nobody was promised; when the system has memory
+ * again they take it again.
+ */
+#include "vm.h"
+
+struct table {
+	char level[16];
+	unsigned long long available, total, samples, by_reclaim, oom_calls, handed_back, taken_again;
+};
+
+static struct table look(void)
+{
+	struct table t = {};
+	FILE *f = fopen("/sys/kernel/debug/hearth/system", "r");
+	char line[256];
+
+	if (!f)
+		vm_skip("this kernel has no debugfs");
+	EXPECT(fgets(line, sizeof(line), f) && fgets(line, sizeof(line), f));
+	fclose(f);
+	EXPECT_EQ(sscanf(line, "%15s %llu %llu %llu %llu %llu %llu %llu", t.level, &t.available, &t.total,
+			 &t.samples, &t.by_reclaim, &t.oom_calls, &t.handed_back, &t.taken_again), 8);
+	return t;
+}
+
+static void write_to(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	EXPECT(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	close(fd);
+}
+
+static void reclaim_makes_it_look(void)
+{
+	struct table t0 = look(), t;
+	int i;
+
+	/* What runs all shrinkers. */
+	for (i = 0; i < 200; i++) {
+		write_to("/proc/sys/vm/drop_caches", "2");
+		usleep(50000);
+		t = look();
+		if (t.by_reclaim >= t0.by_reclaim + 3)
+			break;
+	}
+	EXPECT(t.by_reclaim >= t0.by_reclaim + 3);
+	EXPECT(t.samples - t0.samples >= t.by_reclaim - t0.by_reclaim);
+}
+
+/* Samples in @s seconds. */
+static unsigned long long samples_in(unsigned int s)
+{
+	unsigned long long n = look().samples;
+
+	sleep(s);
+	return look().samples - n;
+}
+
+static void it_looks_more_often_under_pressure(void)
+{
+	struct table t = look();
+	unsigned long long calm, pressed;
+	uint64_t take;
+	void *p;
+	int i;
+
+	if (strcmp(t.level, "none"))
+		vm_skip("this guest is short of memory already");
+	calm = samples_in(4);
+	/* So much that 6 % of the whole is left. */
+	take = t.available - t.total * 6 / 100;
+	p = mmap(NULL, take, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	EXPECT(p != MAP_FAILED);
+	memset(p, 1, take);
+	for (i = 0; i < 400 && !strcmp(look().level, "none"); i++)
+		usleep(20000);
+	pressed = samples_in(4);
+	t = look();
+	munmap(p, take);
+	if (strcmp(t.level, "medium") && strcmp(t.level, "critical"))
+		vm_fail(__FILE__, __LINE__, "with 6 %% left the level is %s", t.level);
+	/* Four times as many, if both windows were as long as they should be. */
+	if (pressed < calm + 3)
+		vm_fail(__FILE__, __LINE__, "%llu samples while calm, %llu under pressure", calm, pressed);
+	for (i = 0; i < 600 && strcmp(look().level, "none"); i++)
+		usleep(20000);
+	EXPECT(!strcmp(look().level, "none"));
+}
+
+#define BIG (192 * MiB)
+#define MIN (64 * MiB)
+#define USED (32 * MiB)
+static uint32_t pool;
+
+/*
+ * Takes all memory there is. It must not be killed: the kernel would log that,
+ * and every call for help is answered while the pool has something to give.
+ */
+static void eat(void *arg)
+{
+	uint64_t at, max = 4096 * MiB;
+	int fd = *(int *)arg;
+	char *p;
+
+	write_to("/proc/self/oom_score_adj", "1000");
+	p = mmap(NULL, max, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	EXPECT(p != MAP_FAILED);
+	for (at = 0; at < max; at += 256 * KiB) {
+		memset(p + at, 1, 256 * KiB);
+		if (vm_pool_get(fd, pool).out_bytes <= BIG - 48 * MiB)
+			break;
+		usleep(500);
+	}
+	EXPECT(at < max);
+}
+
+static void oom_hands_back_and_it_is_taken_again(void)
+{
+	struct hearth_ioc_watch w = {
+		.size = sizeof(w), .kinds = 1ULL << HEARTH_EV_PRESSURE | 1ULL << HEARTH_EV_POOL_SIZE,
+	};
+	int admin = vm_admin(), t = vm_tenant("big"), other = vm_tenant("small"), watch = vm_open(), r, r2, i;
+	struct table t0 = look(), t1;
+	struct hearth_event_record ev;
+	bool critical = false, shrank = false;
+	uint64_t smallest;
+	unsigned char *p;
+	pid_t pid;
+
+	pool = vm_pool(admin, "short", HEARTH_POOL_KV, BIG);
+	EXPECT(!vm_budget(admin, "big", pool, HEARTH_SET_MIN, MIN, 0, 0, 0, NULL));
+	r = vm_region(t, pool, USED);
+	p = vm_map(r, USED, PROT_READ | PROT_WRITE);
+	memset(p, 0x5a, USED);
+	fcntl(watch, F_SETFL, O_NONBLOCK);
+	EXPECT(!ioctl(watch, HEARTH_IOC_WATCH, &w));
+
+	pid = vm_fork(eat, &admin);
+	EXPECT_EQ(vm_wait(pid), 0);
+	smallest = vm_pool_get(admin, pool).out_bytes;
+	EXPECT(smallest <= BIG - 48 * MiB && smallest >= MIN);
+	t1 = look();
+	EXPECT(t1.oom_calls > t0.oom_calls);
+	EXPECT(t1.handed_back - t0.handed_back >= 48 * MiB);
+	/* The guarantee is there, whole, and what is in use is untouched. */
+	r2 = vm_region(t, pool, MIN - USED);
+	for (i = 0; i < (int)USED; i += 4096)
+		EXPECT_EQ(p[i], 0x5a);
+	close(r2);
+	/* It was heard, also that the pool is smaller. */
+	for (i = 0; i < 250 && !(critical && shrank); i++) {
+		while (read(watch, &ev, sizeof(ev)) == sizeof(ev)) {
+			critical |= ev.kind == HEARTH_EV_PRESSURE && !ev.pool && !ev.tenant &&
+				    ev.level == HEARTH_PRESSURE_CRITICAL;
+			shrank |= ev.kind == HEARTH_EV_POOL_SIZE && ev.pool == pool && ev.bytes < BIG;
+		}
+		usleep(20000);
+	}
+	EXPECT(critical);
+	EXPECT(shrank);
+	/* Calm for a while, then as large as the administrator made it. */
+	for (i = 0; i < 1200 && vm_pool_get(admin, pool).out_bytes < BIG; i++)
+		usleep(100000);
+	EXPECT_EQ(vm_pool_get(admin, pool).out_bytes, BIG);
+	EXPECT_EQ(look().taken_again - t0.taken_again, look().handed_back - t0.handed_back);
+	r2 = vm_region(other, pool, BIG - MIN);
+	close(r2);
+	vm_unmap(p, USED);
+	close(r);
+	close(t);
+	close(other);
+	close(watch);
+	vm_budget(admin, "big", pool, HEARTH_SET_MIN, 0, 0, 0, 0, NULL);
+	vm_pool_remove(admin, pool);
+	close(admin);
+}
+
+static const struct vm_case cases[] = {
+	CASE(reclaim_makes_it_look),
+	CASE(it_looks_more_often_under_pressure),
+	CASE(oom_hands_back_and_it_is_taken_again),
+};
+VM_MAIN(cases)
