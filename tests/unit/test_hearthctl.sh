@@ -235,6 +235,8 @@ if command -v setuidgid >/dev/null; then
 	t "and making a pool" 4 "administrator" setuidgid 65534:65534 $c pool create t-mine kv 4M
 	chmod 600 "$dev"
 	t "who may not open it is told how" 4 "join the group hearth" setuidgid 65534:65534 $c status
+else
+	echo "ok - what a plain user is told # SKIP no setuidgid here"
 fi
 
 t "regions" 0 "REGION" $c regions
@@ -260,7 +262,7 @@ if [ "$dev" = /dev/hearth ] && [ -d /proc/self/fd ]; then
 	has "by whom as well" "$held (sleep)"
 	wait $held
 	if command -v setuidgid >/dev/null; then
-		t "unloading needs the administrator" 4 "administrator" setuidgid 65534:65534 $c unload
+		t "unloading needs the administrator" 4 "administrator" setuidgid 65534:65534 $c unload --json
 	fi
 fi
 for x in t-llm t-stt t-tts; do t "tenant $x is removed" 0 "" $c tenant remove $x; done

@@ -51,11 +51,16 @@ static const char *const splats[] = {
 	"possible circular", "invalid wait context", "Internal error", "possible deadlock",
 };
 
+/* What a bad line is told with: those before it, and those after. */
+#define BEFORE 8
+#define AFTER 24
+
 /* Reads what is new in the log; the number of lines that must not be there. */
 static int scan_log(const char *what)
 {
+	static char last[BEFORE][200];
 	char line[2048];
-	unsigned int i;
+	unsigned int i, at = 0, more = 0;
 	int hits = 0;
 	ssize_t n;
 
@@ -72,14 +77,22 @@ static int scan_log(const char *what)
 			say("# %s\n", text);
 			selftests += strstr(text, " passed") != NULL;
 		}
-		for (i = 0; i < sizeof(splats) / sizeof(*splats); i++) {
-			if (strstr(text, splats[i])) {
-				if (hits++ < 8)
-					say("# kernel: %s\n", text);
-				break;
+		for (i = 0; i < sizeof(splats) / sizeof(*splats) && !strstr(text, splats[i]); i++)
+			;
+		if (i < sizeof(splats) / sizeof(*splats) && !hits++) {
+			for (i = 0; i < BEFORE; i++) {
+				if (last[(at + i) % BEFORE][0])
+					say("# before: %s\n", last[(at + i) % BEFORE]);
 			}
+			more = AFTER;
 		}
+		if (more) {
+			say("# kernel: %s\n", text);
+			more--;
+		}
+		snprintf(last[at++ % BEFORE], sizeof(last[0]), "%.199s", text);
 	}
+	memset(last, 0, sizeof(last));
 	if (hits)
 		say("not ok - kernel log is clean after %s\n", what);
 	return hits;

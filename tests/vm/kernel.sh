@@ -5,6 +5,8 @@
 #   kernel.sh get SUITE ARCH     image and headers of the suite's kernel, unpacked;
 #                                prints the folder
 #   kernel.sh source             the source of the 6.1 kernel; prints the tarball
+#   kernel.sh libs ARCH          the static libraries and the busybox that a guest of
+#                                another architecture needs; prints the folder
 #
 # SUITE is bullseye, bookworm, trixie or sid; ARCH is amd64 or arm64. The
 # packages are read with an apt configuration of their own (own lists, own
@@ -157,8 +159,25 @@ source_61() {
 	echo "$dir/linux-source-6.1.tar.xz"
 }
 
+libs() {
+	local arch=$1 dir=$cache/libs-$1 tmp p
+	[ -e "$dir/ok" ] && { echo "$dir"; return; }
+	update
+	tmp=$dir.tmp.$$
+	rm -rf "$tmp"; mkdir -p "$tmp/debs"
+	(cd "$tmp/debs" && for p in busybox-static libjansson-dev libnl-3-dev libnl-genl-3-dev liburing-dev libyaml-dev; do
+		fetch "$p:$arch=$(candidate "$p:$arch" bookworm)"
+	done)
+	for p in "$tmp"/debs/*.deb; do dpkg-deb -x "$p" "$tmp"; done
+	rm -rf "$tmp/debs" "$tmp/usr/share"
+	touch "$tmp/ok"
+	rm -rf "$dir"; mv "$tmp" "$dir"
+	echo "$dir"
+}
+
 case "${1:-}" in
 get)    [ $# -eq 3 ] || die "usage: kernel.sh get SUITE ARCH"; get "$2" "$3" ;;
 source) source_61 ;;
-*)      die "usage: kernel.sh get SUITE ARCH | source" ;;
+libs)   [ $# -eq 2 ] || die "usage: kernel.sh libs ARCH"; libs "$2" ;;
+*)      die "usage: kernel.sh get SUITE ARCH | source | libs ARCH" ;;
 esac

@@ -24,10 +24,10 @@ command -v cpio >/dev/null || skip "cpio is not installed"
 command -v make >/dev/null || skip "make is not installed"
 case $arch in
 amd64)
-	qemu=qemu-system-x86_64; cross= karch=x86_64; cc=${VM_CC:-gcc}
+	qemu=qemu-system-x86_64; cross= karch=x86_64; cc=${VM_CC:-gcc} cc32=i686-linux-gnu-gcc
 	[ "$(uname -m)" = x86_64 ] || { cross=x86_64-linux-gnu-; cc=${cross}gcc; } ;;
 arm64)
-	qemu=qemu-system-aarch64; cross=aarch64-linux-gnu- karch=arm64; cc=${cross}gcc
+	qemu=qemu-system-aarch64; cross=aarch64-linux-gnu- karch=arm64; cc=${cross}gcc cc32=arm-linux-gnueabihf-gcc
 	[ "$(uname -m)" != aarch64 ] || { cross=; cc=gcc; } ;;
 *) fail "unknown architecture $arch" ;;
 esac
@@ -73,17 +73,27 @@ make -C "$kdir/build" M="$src/probe" "${kmake[@]}" modules >"$out/probe.log" 2>&
 	{ grep -E 'error|warning' "$out/probe.log" | head -n 20 | sed 's/^/# /'; fail "the probe does not build (log: $out/probe.log)"; }
 
 # -- the programs
+# Libraries of the guest's kind: this machine's, or Debian's for another.
+libs=
+busybox=$(command -v busybox)
+other_libs() {
+	local dir
+	[ -n "$cross" ] && [ -z "$libs" ] || return 0
+	dir=$(tests/vm/kernel.sh libs $arch 2>"$out/libs.log") || { why="no libraries of $arch: $(tail -n 1 "$out/libs.log")"; return 1; }
+	busybox=$dir/bin/busybox
+	libs="-I$dir/usr/include -I$dir/usr/include/libnl3 -L$dir/usr/lib/${cross%-} -L$dir/lib/${cross%-}"
+}
 ctl_in_guest() {
-	local busybox
-	[ -z "$cross" ] || { why="no libraries of $arch are here"; return 1; }
-	busybox=$(command -v busybox) && ! ldd "$busybox" >/dev/null 2>&1 || { why="busybox-static is not installed"; return 1; }
+	other_libs || return 1
+	[ -n "$busybox" ] && ! ldd "$busybox" >/dev/null 2>&1 || { why="busybox-static is not installed"; return 1; }
 	# libyaml has a yaml_free of its own, which only a static link can see
 	$cc $flags -D_GNU_SOURCE -Dyaml_free=hearth_yaml_free -Iruntime -o "$root/hearthctl" tools/hearthctl*.c runtime/dev/*.c \
 		runtime/base/err.c runtime/base/yaml.c kmod/core/*.c \
-		$(pkg-config --cflags libnl-genl-3.0) -ljansson -lyaml -lnl-genl-3 -lnl-3 2>"$out/hearthctl.log" ||
+		${libs:-$(pkg-config --cflags libnl-genl-3.0)} -ljansson -lyaml -lnl-genl-3 -lnl-3 2>"$out/hearthctl.log" ||
 		{ why="jansson, libyaml and libnl cannot be linked statically"; return 1; }
 	mkdir -p "$root/bin" "$root/tmp"
 	cp "$busybox" "$root/bin/busybox"
+	$cc $flags -D_GNU_SOURCE -o "$root/bin/setuidgid" tests/vm/setuidgid.c 2>>"$out/hearthctl.log" || return 1
 	cp tests/unit/test_hearthctl.sh "$root/"
 	printf '#!/bin/busybox sh\n/bin/busybox --install -s /bin\nexport PATH=/bin HEARTHCTL=/hearthctl\nexec sh /test_hearthctl.sh /dev/hearth\n' >"$root/vm_hearthctl"
 	chmod +x "$root/vm_hearthctl"
@@ -93,17 +103,20 @@ rm -rf "$root"
 mkdir -p "$root"
 $cc -O1 -g0 -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -static -o "$root/init" tests/vm/init.c || fail "init does not build"
 flags="-O1 -g0 -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -static -pthread -Iuapi -I."
-for p in $(sed -n 's/^\(vm_[a-z_]*\).*/\1/p' "tests/vm/$list.list" | sort -u); do
+for p in $(sed -n 's/^\(vm_[a-z0-9_]*\).*/\1/p' "tests/vm/$list.list" | sort -u); do
 	case $p in
 	vm_libhearth) # the library's own unit tests, over the device
 		$cc $flags -D_GNU_SOURCE -Itests/vm/mini -Itests/unit -Iruntime -o "$root/$p" \
 			tests/unit/test_device.c runtime/dev/*.c runtime/base/err.c kmod/core/*.c ;;
-	vm_load) # weights out of a file into the device's memory; liburing is of this machine's kind
-		[ -z "$cross" ] || { echo "ok - $name: load # SKIP no liburing of $arch is here"; continue; }
+	vm_load) # weights out of a file into the device's memory
+		other_libs || { echo "ok - $name: load # SKIP $why"; continue; }
 		$cc $flags -D_GNU_SOURCE -ffp-contract=off -Itests/vm/mini -Itests/unit -Iruntime -o "$root/$p" tests/unit/test_load.c \
-			tests/unit/synth.c runtime/gguf/*.c runtime/dev/*.c runtime/base/err.c kmod/core/*.c -luring -lm ;;
-	vm_hearthctl) # needs libraries of this machine's kind, and a shell
+			tests/unit/synth.c runtime/gguf/*.c runtime/dev/*.c runtime/base/err.c kmod/core/*.c $libs -luring -lm ;;
+	vm_hearthctl) # needs libraries, and a shell
 		ctl_in_guest || { echo "ok - $name: hearthctl # SKIP $why"; continue; } ;;
+	vm_*32) # a 32-bit program on the 64-bit kernel
+		command -v $cc32 >/dev/null || { echo "ok - $name: $p # SKIP $cc32 is not installed"; continue; }
+		$cc32 $flags -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64 -o "$root/$p" tests/vm/${p%32}.c tests/vm/vm.c ;;
 	*)
 		$cc $flags -o "$root/$p" tests/vm/$p.c tests/vm/vm.c ;;
 	esac || fail "$p does not build"
@@ -140,14 +153,16 @@ append="panic=-1 oops=panic quiet loglevel=4 printk.devkmsg=on"
 args=(-accel tcg,thread=multi -smp 2 -nographic -no-reboot -nodefaults -net none
 	-kernel "$kdir/vmlinuz" -initrd "$out/initrd"
 	-chardev "file,id=con,path=$out/console.log" -chardev "file,id=res,path=$out/result.log")
+# A guest that gets no CPU for a while has not stalled.
+patient="nowatchdog rcupdate.rcu_cpu_stall_timeout=300"
 case $arch in
 amd64)
 	args+=(-machine q35 -cpu max -m "${VM_MEM:-1024}" -serial chardev:con -serial chardev:res)
 	# Under load the emulated timer may come too late for the check at boot.
-	append="console=ttyS0 no_timer_check nowatchdog $append" ;;
+	append="console=ttyS0 no_timer_check $patient $append" ;;
 arm64)
 	args+=(-machine virt -cpu cortex-a76 -m "${VM_MEM:-1024}" -serial chardev:con -device pci-serial,chardev=res)
-	append="console=ttyAMA0 nowatchdog $append"
+	append="console=ttyAMA0 $patient $append"
 	if command -v dtc >/dev/null; then
 		tests/vm/reserved.sh "$out" "${VM_MEM:-1024}" && args+=(-dtb "$out/virt.dtb")
 	fi ;;

@@ -252,5 +252,96 @@ static void every_allocation_fails_once(void)
 	tear_down();
 }
 
-static const struct vm_case cases[] = { CASE(every_allocation_fails_once) };
+/* The page allocator gives this task nothing of @order and above. */
+static void nothing_above(int order)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", order);
+	EXPECT(put("/sys/kernel/debug/fail_page_alloc/min-order", text));
+	EXPECT(put("/sys/kernel/debug/fail_page_alloc/task-filter", "Y"));
+	EXPECT(put("/sys/kernel/debug/fail_page_alloc/times", "-1"));
+	EXPECT(put("/sys/kernel/debug/fail_page_alloc/probability", "100"));
+	EXPECT(put("/proc/self/make-it-fail", "1"));
+}
+
+static void all_again(void)
+{
+	EXPECT(put("/proc/self/make-it-fail", "0"));
+	EXPECT(put("/sys/kernel/debug/fail_page_alloc/probability", "0"));
+	EXPECT(put("/sys/kernel/debug/fail_page_alloc/min-order", "0"));
+	EXPECT(put("/sys/kernel/debug/fail_page_alloc/task-filter", "N"));
+}
+
+/* What a region is for, in a pool of whatever blocks. */
+static void use_it(void)
+{
+	struct hearth_ioc_alloc a = { .size = sizeof(a) };
+	uint64_t i;
+	int buf;
+	unsigned char *p;
+
+	EXPECT(!vm_alloc(t, pool2, 4 * MiB, &a));
+	EXPECT(a.out_extents >= 1);
+	p = vm_map(a.out_fd, 4 * MiB, PROT_READ | PROT_WRITE);
+	for (i = 0; i < 4 * MiB; i += 4096) {
+		EXPECT_EQ(*(uint64_t *)(p + i), 0);
+		*(uint64_t *)(p + i) = i ^ 0x77;
+	}
+	EXPECT(!madvise(p, 4 * MiB, MADV_DONTNEED));
+	buf = vm_export(a.out_fd, 0, 0, 0);
+	EXPECT(buf >= 0);
+	vm_unmap(p, 4 * MiB);
+	p = mmap(NULL, 4 * MiB, PROT_READ, MAP_SHARED, buf, 0);
+	EXPECT(p != MAP_FAILED);
+	for (i = 0; i < 4 * MiB; i += 4096)
+		EXPECT_EQ(*(uint64_t *)(p + i), i ^ 0x77);
+	vm_unmap(p, 4 * MiB);
+	close(buf);
+	EXPECT(!vm_seal(a.out_fd));
+	close(a.out_fd);
+}
+
+/* 2 MiB blocks are not to be had: 64 KiB ones, then single pages; and it is told. */
+static void smaller_blocks_serve(void)
+{
+	struct hearth_ioc_alloc a = { .size = sizeof(a), .flags = HEARTH_ALLOC_CONTIG };
+	struct hearth_ioc_pool_get p;
+
+	set_up();
+	nothing_above(5);
+	pool2 = vm_pool(admin, "medium", HEARTH_POOL_KV, 4 * MiB);
+	all_again();
+	p = vm_pool_get(admin, pool2);
+	EXPECT_EQ(p.out_large, 0);
+	EXPECT_EQ(p.out_medium, 4 * MiB);
+	use_it();
+	a.align = 64 * KiB;
+	EXPECT(!vm_alloc(t, pool2, 64 * KiB, &a));
+	EXPECT_EQ(a.out_extents, 1);
+	close(a.out_fd);
+	vm_pool_remove(admin, pool2);
+
+	nothing_above(1);
+	pool2 = vm_pool(admin, "small", HEARTH_POOL_KV, 4 * MiB);
+	all_again();
+	p = vm_pool_get(admin, pool2);
+	EXPECT_EQ(p.out_large + p.out_medium, 0);
+	EXPECT_EQ(p.out_small, 4 * MiB);
+	use_it();
+	a.align = 0;
+	EXPECT(!vm_alloc(t, pool2, 4096, &a));
+	close(a.out_fd);
+	vm_pool_remove(admin, pool2);
+	/* Not even pages: nothing is made, and nothing is left. */
+	nothing_above(0);
+	EXPECT(do_pool() && errno == ENOMEM);
+	all_again();
+	tear_down();
+}
+
+static const struct vm_case cases[] = {
+	CASE(every_allocation_fails_once),
+	CASE(smaller_blocks_serve),
+};
 VM_MAIN(cases)

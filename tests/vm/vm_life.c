@@ -105,6 +105,72 @@ static void killed_owners_leave_nothing(void)
 	close(admin);
 }
 
+static void loader_to_be_killed(void *arg)
+{
+	struct owner *o = arg;
+	int r, part, buf;
+	unsigned char *p;
+
+	o->fd = vm_tenant("loader");
+	r = vm_region(o->fd, o->pool, 2 * MiB);
+	p = vm_map(r, 2 * MiB, PROT_READ | PROT_WRITE);
+	memset(p, 0x77, 2 * MiB);
+	vm_unmap(p, 2 * MiB);
+	EXPECT(!vm_seal(r) && !vm_keep(r, "weights/a:1", 3));
+	part = vm_region(o->fd, o->pool, 1 * MiB);
+	p = vm_map(part, 1 * MiB, PROT_READ | PROT_WRITE);
+	memset(p, 0x11, 1 * MiB);
+	EXPECT(!vm_keep(part, "half-read", 3));
+	buf = vm_export(vm_region(o->fd, o->pool, 1 * MiB), HEARTH_EXPORT_WRITE, 0, 0);
+	EXPECT(buf >= 0 && mmap(NULL, 1 * MiB, PROT_READ | PROT_WRITE, MAP_SHARED, buf, 0) != MAP_FAILED);
+	EXPECT_EQ(write(o->acct, "x", 1), 1);
+	for (;;)
+		memset(p, 0x22, 1 * MiB);
+}
+
+/* Killed with maps and dma-bufs alive: what has a name is there, the rest is not. */
+static void kept_regions_survive_a_kill(void)
+{
+	struct hearth_ioc_drop d = { .size = sizeof(d) };
+	struct owner o = { .fd = -1 };
+	int admin = vm_admin(), t, r, pipefd[2], i;
+	struct hearth_ioc_find f;
+	unsigned char *p;
+	char c;
+	pid_t pid;
+
+	o.pool = vm_pool(admin, "life", HEARTH_POOL_WEIGHTS, 8 * MiB);
+	EXPECT(!pipe(pipefd));
+	o.acct = pipefd[1];
+	pid = vm_fork(loader_to_be_killed, &o);
+	EXPECT_EQ(read(pipefd[0], &c, 1), 1);
+	kill(pid, SIGKILL);
+	EXPECT_EQ(vm_wait(pid), 128 + SIGKILL);
+	for (i = 0; i < 500 && vm_pool_get(admin, o.pool).out_charged != 3 * MiB; i++)
+		usleep(10000);
+	EXPECT_EQ(vm_pool_get(admin, o.pool).out_charged, 3 * MiB);
+	t = vm_tenant("loader");
+	r = vm_find(t, o.pool, "weights/a:1", 3, 0, &f);
+	EXPECT(r >= 0);
+	p = vm_map(r, 2 * MiB, PROT_READ);
+	for (i = 0; i < 2 * (int)MiB; i++)
+		EXPECT_EQ(p[i], 0x77);
+	vm_unmap(p, 2 * MiB);
+	close(r);
+	d.region = f.out_region;
+	EXPECT(!ioctl(t, HEARTH_IOC_DROP, &d));
+	/* One that was never sealed can be gone on with. */
+	r = vm_find(t, o.pool, "half-read", 3, HEARTH_FIND_WRITE, &f);
+	EXPECT(r >= 0);
+	d.region = f.out_region;
+	EXPECT(!ioctl(admin, HEARTH_IOC_DROP, &d));
+	EXPECT_ERR(ENOENT, ioctl(admin, HEARTH_IOC_DROP, &d));
+	close(r);
+	close(t);
+	vm_pool_remove(admin, o.pool);
+	close(admin);
+}
+
 static void unloading_in_use_is_refused(void)
 {
 	struct hearth_ioc_drop d = { .size = sizeof(d) };
@@ -268,6 +334,7 @@ static void sleep_keeps_everything(void)
 
 static const struct vm_case cases[] = {
 	CASE(killed_owners_leave_nothing),
+	CASE(kept_regions_survive_a_kill),
 	CASE(unloading_in_use_is_refused),
 	CASE(quarantine_holds_the_module),
 	CASE(it_comes_and_goes),

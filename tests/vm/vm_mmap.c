@@ -213,8 +213,8 @@ static int ring_buffers(int ring, void *base, size_t len)
 	return syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, &iov, 1);
 }
 
-/* One READ_FIXED of a file into the registered buffer. */
-static int ring_read(int ring, struct io_uring_params *pr, int fd, void *to, unsigned int len)
+/* One operation at the file's beginning; its result. */
+static int ring_io(int ring, struct io_uring_params *pr, int op, int fd, void *mem, unsigned int len)
 {
 	size_t sq_len = pr->sq_off.array + pr->sq_entries * 4;
 	size_t cq_len = pr->cq_off.cqes + pr->cq_entries * sizeof(struct io_uring_cqe);
@@ -223,19 +223,23 @@ static int ring_read(int ring, struct io_uring_params *pr, int fd, void *to, uns
 	struct io_uring_sqe *sqe = mmap(NULL, pr->sq_entries * sizeof(*sqe), PROT_READ | PROT_WRITE,
 					MAP_SHARED, ring, IORING_OFF_SQES);
 	struct io_uring_cqe *cqe;
+	unsigned int head, tail;
 	int ret;
 
 	EXPECT(sq != MAP_FAILED && cq != MAP_FAILED && sqe != MAP_FAILED);
 	memset(sqe, 0, sizeof(*sqe));
-	sqe->opcode = IORING_OP_READ_FIXED;
+	sqe->opcode = op;
 	sqe->fd = fd;
-	sqe->addr = (uintptr_t)to;
+	sqe->addr = (uintptr_t)mem;
 	sqe->len = len;
-	*(unsigned int *)(sq + pr->sq_off.array) = 0;
-	__atomic_store_n((unsigned int *)(sq + pr->sq_off.tail), 1, __ATOMIC_RELEASE);
+	tail = *(unsigned int *)(sq + pr->sq_off.tail);
+	((unsigned int *)(sq + pr->sq_off.array))[tail & (pr->sq_entries - 1)] = 0;
+	__atomic_store_n((unsigned int *)(sq + pr->sq_off.tail), tail + 1, __ATOMIC_RELEASE);
 	EXPECT_EQ(syscall(SYS_io_uring_enter, ring, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0), 1);
-	cqe = (struct io_uring_cqe *)(cq + pr->cq_off.cqes);
+	head = *(unsigned int *)(cq + pr->cq_off.head);
+	cqe = (struct io_uring_cqe *)(cq + pr->cq_off.cqes) + (head & (pr->cq_entries - 1));
 	ret = cqe->res;
+	__atomic_store_n((unsigned int *)(cq + pr->cq_off.head), head + 1, __ATOMIC_RELEASE);
 	munmap(sq, sq_len);
 	munmap(cq, cq_len);
 	munmap(sqe, pr->sq_entries * sizeof(*sqe));
@@ -263,7 +267,7 @@ static void io_uring_fixed_buffers(void)
 	}
 	memset(buf, 0x61, 64 * KiB);
 	EXPECT_EQ(pwrite(d, buf, 64 * KiB, 0), 64 * KiB);
-	EXPECT_EQ(ring_read(ring, &pr, d, p + 1 * MiB, 64 * KiB), 64 * KiB);
+	EXPECT_EQ(ring_io(ring, &pr, IORING_OP_READ_FIXED, d, p + 1 * MiB, 64 * KiB), 64 * KiB);
 	EXPECT_EQ(p[1 * MiB + 64 * KiB - 1], 0x61);
 	/* While it is registered it cannot be sealed, and closing quarantines it. */
 	vm_unmap(p, LEN);
@@ -291,6 +295,35 @@ static void io_uring_fixed_buffers(void)
 	free(buf);
 	close(d);
 	region = -1;
+	tear_down();
+}
+
+/*
+ * Registering is pinning for writing, whatever is done then: of a sealed mapping
+ * it is refused, and holds nothing. An ordinary write takes from it.
+ */
+static void io_uring_and_a_sealed_mapping(void)
+{
+	struct io_uring_params pr;
+	char *buf = aligned_alloc(4096, 64 * KiB);
+	int ring, d = disk();
+
+	set_up();
+	memset(p, 0x62, LEN);
+	vm_unmap(p, LEN);
+	EXPECT(!vm_seal(region));
+	p = vm_map(region, LEN, PROT_READ);
+	ring = ring_new(&pr);
+	if (ring < 0)
+		vm_skip("no io_uring: %s", strerror(errno));
+	EXPECT(ring_buffers(ring, p, LEN) && (errno == EFAULT || errno == EOPNOTSUPP));
+	EXPECT_EQ(ring_io(ring, &pr, IORING_OP_WRITE, d, p + 1 * MiB, 64 * KiB), 64 * KiB);
+	EXPECT_EQ(pread(d, buf, 64 * KiB, 0), 64 * KiB);
+	EXPECT_EQ(buf[64 * KiB - 1], 0x62);
+	EXPECT_EQ(ring_io(ring, &pr, IORING_OP_READ, d, p, 4096), -EFAULT);
+	close(ring);
+	free(buf);
+	close(d);
 	tear_down();
 }
 
@@ -413,6 +446,7 @@ static const struct vm_case cases[] = {
 	CASE(process_vm),
 	CASE(o_direct),
 	CASE(io_uring_fixed_buffers),
+	CASE(io_uring_and_a_sealed_mapping),
 	CASE(only_held_blocks_are_quarantined),
 	CASE(vmsplice_from_a_sealed_mapping),
 	CASE(mapped_memory_is_rss_file),

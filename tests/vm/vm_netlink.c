@@ -321,7 +321,59 @@ static void in_a_namespace(void *arg)
 	listen_to_events(nl);
 	EXPECT_EQ(write(pipes[1], &c, 1), 1);
 	EXPECT_EQ(u64_of(event(nl, HEARTH_EV_REFUSED), HEARTH_A_EVENT_BYTES), 1001);
-	/* The device's descriptor is heard there as well. */
+}
+
+/*
+ * A container: other namespaces, no capability, and only a descriptor that it
+ * was handed. Level-triggered: what it did not hear it still sees.
+ */
+static void in_a_container(void *arg)
+{
+	struct hearth_ioc_state s = { .size = sizeof(s) };
+	struct hearth_ioc_watch w = { .size = sizeof(w), .kinds = 1ULL << HEARTH_EV_PRESSURE };
+	int *pipes = arg, conn = pipes[2];
+	struct pollfd pfd = { conn, POLLPRI, 0 };
+	struct hearth_event_record ev;
+	char c = 'r';
+
+	EXPECT(!unshare(CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS));
+	EXPECT(!setresgid(1000, 1000, 1000) && !setresuid(1000, 1000, 1000));
+	EXPECT_EQ(poll(&pfd, 1, 0), 0);
+	EXPECT(!ioctl(conn, HEARTH_IOC_WATCH, &w));
+	EXPECT_EQ(write(pipes[1], &c, 1), 1);
+	EXPECT_EQ(poll(&pfd, 1, 60000), 1);
+	EXPECT(pfd.revents & POLLPRI);
+	EXPECT_EQ(read(conn, &ev, sizeof(ev)), sizeof(ev));
+	/* Everything is read, nothing new comes: it says so all the same. */
+	EXPECT_EQ(poll(&pfd, 1, 0), 1);
+	EXPECT_EQ(poll(&pfd, 1, 0), 1);
+	EXPECT(!ioctl(conn, HEARTH_IOC_STATE, &s));
+	EXPECT_EQ(s.out_pool, HEARTH_PRESSURE_CRITICAL);
+	EXPECT_EQ(s.out_level, HEARTH_PRESSURE_CRITICAL);
+	EXPECT_EQ(write(pipes[1], &c, 1), 1);
+	for (int i = 0; i < 3000 && poll(&pfd, 1, 0); i++)
+		usleep(10000);
+	EXPECT_EQ(poll(&pfd, 1, 0), 0);
+}
+
+static void containers_poll_the_level(void)
+{
+	int pipes[3];
+	pid_t pid;
+	char c;
+
+	set_up();
+	EXPECT(!pipe(pipes));
+	pipes[2] = open("/dev/hearth", O_RDWR | O_CLOEXEC);
+	pid = vm_fork(in_a_container, pipes);
+	close(pipes[1]);
+	EXPECT_EQ(read(pipes[0], &c, 1), 1);
+	EXPECT(!vm_charge(t, pool, 1000, 0, NULL));
+	EXPECT_EQ(read(pipes[0], &c, 1), 1);
+	EXPECT(!vm_uncharge(t, pool, 1000));
+	EXPECT_EQ(vm_wait(pid), 0);
+	close(pipes[2]);
+	tear_down();
 }
 
 static void other_namespaces_hear_too(void)
@@ -382,6 +434,7 @@ static const struct vm_case cases[] = {
 	CASE(dumps_are_whole),
 	CASE(events_are_multicast),
 	CASE(other_namespaces_hear_too),
+	CASE(containers_poll_the_level),
 	CASE(losses_are_noticed),
 };
 VM_MAIN(cases)
