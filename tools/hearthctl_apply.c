@@ -463,7 +463,7 @@ static void undo_pools(struct ctl *c, struct plan *p)
 static void plan_free(struct plan *p)
 {
 	for (int i = 0; i < p->n_files; i++)
-		yaml_free(p->files[i]);
+		yaml_close(p->files[i]);
 	free(p->lines);
 	free(p->at);
 	free(p->in);

@@ -18,7 +18,7 @@ struct yaml {
 	bool has_doc;
 };
 
-void yaml_free(struct yaml *y)
+void yaml_close(struct yaml *y)
 {
 	if (!y)
 		return;
@@ -107,7 +107,7 @@ int yaml_load_text(const char *name, const char *text, size_t len, struct yaml *
 	if (y)
 		y->name = strdup(name);
 	if (!y || !y->name || !yaml_parser_initialize(&p)) {
-		yaml_free(y);
+		yaml_close(y);
 		return err_set(err, -ENOMEM, "%s: out of memory", name);
 	}
 	if (len > YAML_MAX_BYTES) {
@@ -135,7 +135,7 @@ int yaml_load_text(const char *name, const char *text, size_t len, struct yaml *
 out:
 	yaml_parser_delete(&p);
 	if (rc) {
-		yaml_free(y);
+		yaml_close(y);
 		return rc;
 	}
 	*ret = y;

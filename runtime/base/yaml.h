@@ -28,7 +28,7 @@ typedef int yaml_node;            /* 0: absent */
  */
 int yaml_load_file(const char *path, struct yaml **ret, struct hearth_err *err);
 int yaml_load_text(const char *name, const char *text, size_t len, struct yaml **ret, struct hearth_err *err);
-void yaml_free(struct yaml *y);   /* NULL is fine */
+void yaml_close(struct yaml *y);   /* NULL is fine */
 
 yaml_node yaml_root(const struct yaml *y);    /* 0 for an empty file */
 bool yaml_is_map(const struct yaml *y, yaml_node n);

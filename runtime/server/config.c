@@ -368,7 +368,7 @@ int config_load(const char *path, struct config *ret, struct hearth_err *err)
 	if (!rc && config_check_open(&c, err))
 		rc = yaml_refuse(r.y, yaml_get(r.y, yaml_get(r.y, yaml_root(r.y), "http"), "host"), -EINVAL, err,
 				 "listening on %s needs at least one entry in \"keys\"", c.http.host);
-	yaml_free(r.y);
+	yaml_close(r.y);
 	if (rc) {
 		config_done(&c);
 		return rc;

@@ -51,7 +51,7 @@ static void values_have_types_and_ranges(void **state)
 	assert_int_equal(yaml_item(y, yaml_get(y, r, "b"), 2), 0);
 	assert_int_equal(yaml_no_other_keys(y, yaml_get(y, r, "c"), (const char *const[]){ "e", NULL }, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "line 3, column 5: the key \"d\" is not known here (known: e)"));
-	yaml_free(y);
+	yaml_close(y);
 }
 
 static void sizes_that_overflow_are_refused(void **state)
@@ -62,7 +62,7 @@ static void sizes_that_overflow_are_refused(void **state)
 	for (const char *k = "abcd"; *k; k++)
 		assert_int_equal(yaml_get_bytes(y, yaml_root(y), (char[]){ *k, 0 }, &b, NULL), -EINVAL);
 	assert_int_equal(b, 5);
-	yaml_free(y);
+	yaml_close(y);
 }
 
 static void what_would_be_guessed_is_refused(void **state)
@@ -95,10 +95,10 @@ static void empty_missing_and_json_files(void **state)
 
 	assert_int_equal(yaml_root(y), 0);
 	assert_int_equal(yaml_get(y, yaml_root(y), "a"), 0);
-	yaml_free(y);
+	yaml_close(y);
 	y = load("{\"a\": {\"b\": [1, true]}}");
 	assert_int_equal(yaml_len(y, yaml_get(y, yaml_get(y, yaml_root(y), "a"), "b")), 2);
-	yaml_free(y);
+	yaml_close(y);
 	assert_int_equal(yaml_load_file("/nonexistent/x.yaml", &y, &err), -ENOENT);
 	assert_non_null(strstr(err.text, "/nonexistent/x.yaml: cannot be opened"));
 }
