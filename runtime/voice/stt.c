@@ -149,11 +149,18 @@ static void end(struct stt *s, const struct message *m)
 		finish(s, STT_REJECTED);
 		return;
 	}
+	if (!e.speech || (s->o.unsure && e.score < s->o.threshold)) {
+		finish(s, STT_NOTHING); /* and no text: a noise said no words */
+		return;
+	}
 	strcpy(s->r.text, e.text);
 	s->r.score = (float)e.score;
 	if (e.speech_end >= 0)
 		s->r.speech_end = (int64_t)e.speech_end * (STT_RATE / 100);
-	finish(s, e.words == 0 ? STT_NOTHING : e.score < s->o.threshold ? STT_REJECTED : STT_COMMAND);
+	if (s->o.unsure && (e.words < STT_UNSURE_WORDS || e.score < s->o.threshold + STT_UNSURE_MORE))
+		finish(s, STT_REJECTED);
+	else
+		finish(s, e.score < s->o.threshold ? STT_REJECTED : STT_COMMAND);
 }
 
 static void *run(void *arg)

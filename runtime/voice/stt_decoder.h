@@ -8,6 +8,7 @@
 #ifndef HEARTH_VOICE_STT_DECODER_H
 #define HEARTH_VOICE_STT_DECODER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,9 @@ struct stt_evidence {
 	int speech_end;     /* the frame after the last word, -1 */
 	double lm;          /* log10 probability of the text, per word */
 	double fit;         /* acoustic score of the words per frame: 0 is perfect, lower is worse */
+	int loud;           /* frames of the sound that are loud, in words or not */
+	double voiced;      /* part of the loud frames that have the pitch of a voice */
+	bool speech;        /* false: nobody spoke, whatever the words */
 	double score;       /* the verdict: below the threshold (0) it is no command */
 };
 

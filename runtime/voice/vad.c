@@ -8,6 +8,15 @@
 #include "voice/silero.h"
 #include "voice/vad_energy.h"
 
+/*
+ * Silero says 1.00 of a voice again and again, also with noise as loud as it;
+ * knocks, motors, barks and tunes get over 0.5 now and then, but hardly ever
+ * over 0.9 (docs/speech.md has the figures). The energy detector's probability
+ * tells loud from soft, so that this would say nothing of it.
+ */
+#define SURE     0.9f
+#define SURE_MIN 3     /* windows, or it was no speech */
+
 _Static_assert(VAD_WINDOW == SILERO_WINDOW, "one window for both detectors");
 
 enum state {
@@ -29,6 +38,7 @@ struct vad {
 	enum state state;
 	int64_t began;             /* first loud sample */
 	int64_t ended;             /* first silent sample after it */
+	int sure;                  /* windows since it began in which the detector was sure */
 };
 
 void vad_defaults(struct vad_options *o)
@@ -113,7 +123,7 @@ static void tell(struct vad *v, vad_event_fn *fn, void *ctx, enum vad_event_kind
 
 static void close_speech(struct vad *v, vad_event_fn *fn, void *ctx)
 {
-	bool blip = v->ended - v->began < samples(v->o.min_speech_ms);
+	bool blip = v->ended - v->began < samples(v->o.min_speech_ms) || (v->silero && v->sure < SURE_MIN);
 
 	v->state = IDLE;
 	tell(v, fn, ctx, blip ? VAD_BLIP : VAD_END, v->ended);
@@ -126,6 +136,7 @@ static void decide(struct vad *v, vad_event_fn *fn, void *ctx)
 
 	if (v->state == IDLE && v->p >= v->o.on) {
 		v->began = from;
+		v->sure = 0;
 		v->state = RISING;
 	} else if (v->state == RISING && v->p < v->o.off) {
 		v->state = IDLE;
@@ -137,6 +148,7 @@ static void decide(struct vad *v, vad_event_fn *fn, void *ctx)
 		v->state = SPEECH;
 		tell(v, fn, ctx, VAD_RESUME, from);
 	}
+	v->sure += v->p >= SURE;
 	if (v->state == RISING && v->position - v->began >= samples(v->o.start_ms)) {
 		int64_t at = v->began - samples(v->o.pad_ms);
 

@@ -13,7 +13,8 @@
  *           nothing follows. Work on the transcript can begin here.
  *   RESUME  the pause was only a pause
  *   END     the pause lasted the endpoint wait: speech ended at `at`
- *   BLIP    instead of END: what began was shorter than min_speech_ms
+ *   BLIP    instead of END: what began was shorter than min_speech_ms, or
+ *           Silero was never sure that it was a voice
  */
 #ifndef HEARTH_VOICE_VAD_H
 #define HEARTH_VOICE_VAD_H

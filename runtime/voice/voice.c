@@ -284,10 +284,10 @@ static int open_vad(struct voice *v, struct hearth_err *err)
 
 	vad_options_of(&v->opts, &o);
 	if (!v->opts.vad_weights)
-		snprintf(v->vad_note, sizeof(v->vad_note), "no weights of the Silero detector are set up: the energy detector is used");
+		snprintf(v->vad_note, sizeof(v->vad_note), "no weights of the Silero detector are set up: the energy detector is used, and commands of one or two words are not taken");
 	ret = vad_open(&o, &acc, &v->vad, err);
 	if (ret == -ENOENT && o.kind == VAD_SILERO) {
-		snprintf(v->vad_note, sizeof(v->vad_note), "no weights of the Silero detector at %s: the energy detector is used", o.weights);
+		snprintf(v->vad_note, sizeof(v->vad_note), "no weights of the Silero detector at %s: the energy detector is used, and commands of one or two words are not taken", o.weights);
 		o.kind = VAD_ENERGY;
 		ret = vad_open(&o, &acc, &v->vad, err);
 	}
@@ -305,6 +305,7 @@ static int open_stt(struct voice *v, struct hearth_err *err)
 	if (v->stt_model.unsayable)
 		snprintf(v->stt_note, sizeof(v->stt_note), "no pronunciation is known for these words, they will not be heard: %s", v->stt_model.unsayable);
 	stt_options_of(&v->opts, &v->stt_model, &o);
+	o.unsure = vad_kind(v->vad) == VAD_ENERGY;
 	return stt_open(&o, &acc, sched_stt_events(v->sched), &v->stt, err);
 }
 

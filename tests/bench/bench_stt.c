@@ -10,6 +10,7 @@
  *     -v awb,slt   voices       -n 5   only every fifth sentence
  *     -s 20        white noise  -e F   more patterns (tools/speech_phrases.py)
  *     -g -20       softer       -l     list every sentence with its evidence
+ *     -w GLOB      WAV files that hold no command instead of voices (tests/bench/noises.py makes some)
  *     SET: tools/home/eval/hand.txt
  */
 #include <errno.h>
@@ -37,12 +38,13 @@ static struct {
 	double snr_db, gain_db;
 	char *extra;
 	bool list;
+	const char *wavs;
 	const char *set;
 	char cache[64];
 } opt = { .voices = "awb,slt,rms,kal16", .every = 1, .snr_db = 30, .set = "tools/home/eval/hand.txt" };
 
 struct tally {
-	int n, exact, accepted, exact_accepted, wrong_accepted;
+	int n, exact, heard, accepted, exact_accepted, wrong_accepted;
 	int words, errors;
 	double audio_s, decode_s;
 	double end_ms[20000];
@@ -160,7 +162,8 @@ static void decode(struct stt_decoder *d, const char *label, const char *want, i
 	bool accepted;
 	int words = 0, errors = 0;
 
-	spoil(pcm, n);
+	if (!opt.wavs)
+		spoil(pcm, n);
 	t0 = mono_ns();
 	if (stt_decoder_begin(d))
 		die("the recogniser failed");
@@ -170,7 +173,7 @@ static void decode(struct stt_decoder *d, const char *label, const char *want, i
 	if (stt_decoder_end(d, &e))
 		die("the recogniser failed");
 	t2 = mono_ns();
-	accepted = e.words > 0 && e.score >= threshold;
+	accepted = e.speech && e.score >= threshold;
 	if (want)
 		errors = word_errors(want, e.text, &words);
 	if (t->n < 20000)
@@ -179,14 +182,15 @@ static void decode(struct stt_decoder *d, const char *label, const char *want, i
 	t->words += words;
 	t->errors += errors;
 	t->exact += want && errors == 0;
+	t->heard += e.speech;
 	t->accepted += accepted;
 	t->exact_accepted += accepted && want && errors == 0;
 	t->wrong_accepted += accepted && want && errors != 0;
 	t->audio_s += (double)n / 16000;
 	t->decode_s += (double)(t2 - t0) / 1e9;
 	if (opt.list)
-		printf("%s\t%s\t%s\t%d\t%d\t%.3f\t%.2f\t%.3f\n", label, want ? want : "-", e.text, e.words,
-		       e.frames, e.lm, e.fit, e.score);
+		printf("%s\t%s\t%s\t%d\t%d\t%.3f\t%.2f\t%d\t%.3f\t%d\t%.3f\n", label, want ? want : "-", e.text, e.words,
+		       e.frames, e.lm, e.fit, e.loud, e.voiced, e.speech, e.score);
 }
 
 static int by_value(const void *a, const void *b)
@@ -330,8 +334,12 @@ static void run_recordings(const char *home, float threshold)
 
 	memset(&in_tally, 0, sizeof(in_tally));
 	memset(&other_tally, 0, sizeof(other_tally));
-	glob("/usr/share/pocketsphinx/test/data/librivox/*.wav", 0, NULL, &g);
-	glob("/usr/share/pocketsphinx/test/data/cards/*.wav", GLOB_APPEND, NULL, &g);
+	if (opt.wavs) {
+		glob(opt.wavs, 0, NULL, &g);
+	} else {
+		glob("/usr/share/pocketsphinx/test/data/librivox/*.wav", 0, NULL, &g);
+		glob("/usr/share/pocketsphinx/test/data/cards/*.wav", GLOB_APPEND, NULL, &g);
+	}
 	for (size_t i = 0; i < g.gl_pathc; i++) {
 		static int16_t pcm[16000 * 60];
 		struct hearth_err err = { 0 };
@@ -344,10 +352,13 @@ static void run_recordings(const char *home, float threshold)
 		while (n + 1024 < sizeof(pcm) / 2 && (got = audio_in_read(in, pcm + n, 1024, &err)) > 0)
 			n += (size_t)got;
 		audio_in_close(in);
-		decode(d, "recorded", NULL, pcm, n, threshold);
+		if (opt.wavs)
+			stt_decoder_forget(d); /* each as the first one heard */
+		decode(d, opt.wavs ? strrchr(g.gl_pathv[i], '/') : "recorded", NULL, pcm, n, threshold);
 	}
 	if (g.gl_pathc)
-		printf("recordings of other speech: %d, taken for a command: %d\n", other_tally.n, other_tally.accepted);
+		printf("recordings of %s: %d, taken for speech: %d, taken for a command: %d\n", opt.wavs ? opt.wavs : "other speech",
+		       other_tally.n, other_tally.heard, other_tally.accepted);
 	else
 		printf("recordings of other speech: left out (package pocketsphinx-testdata)\n");
 	globfree(&g);
@@ -361,7 +372,7 @@ int main(int argc, char **argv)
 	char *voices, *save;
 	int c;
 
-	while ((c = getopt(argc, argv, "v:n:s:g:e:l")) != -1) {
+	while ((c = getopt(argc, argv, "v:n:s:g:e:lw:")) != -1) {
 		if (c == 'v') {
 			opt.voices = optarg;
 		} else if (c == 'n') {
@@ -372,6 +383,8 @@ int main(int argc, char **argv)
 			opt.gain_db = atof(optarg);
 		} else if (c == 'l') {
 			opt.list = true;
+		} else if (c == 'w') {
+			opt.wavs = optarg;
 		} else if (c == 'e') {
 			FILE *f = fopen(optarg, "r");
 			size_t n;
@@ -401,10 +414,10 @@ int main(int argc, char **argv)
 	if (!opt.extra && !opt.list)
 		printf("built-in patterns only; -e ~/.cache/hearth/stt/phrases-1.txt adds the home model's\n");
 	voices = strdup(opt.voices);
-	for (char *v = strtok_r(voices, ",", &save); v; v = strtok_r(NULL, ",", &save))
+	for (char *v = strtok_r(voices, ",", &save); v && !opt.wavs; v = strtok_r(NULL, ",", &save))
 		run_voice(v, &cases, o.threshold);
 	free(voices);
-	if (cases.n && !opt.list)
+	if (cases.n && (opt.wavs || !opt.list))
 		run_recordings(cases.c[0].home, o.threshold);
 	{
 		char cmd[128];

@@ -19,12 +19,15 @@ import sys
 import tempfile
 import time
 import traceback
+import wave
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("BUILD", os.path.join(ROOT, "build"))
 HEARTH = os.path.join(BUILD, "bin", "hearth")
 MODEL = os.environ.get("HEARTH_MODEL", os.path.join(ROOT, "models", "home-q8_0.gguf"))
 HOME = os.path.join(ROOT, "docs", "examples", "home.yaml")
+CACHE = os.environ.get("HEARTH_CACHE", os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "hearth"))
+SILERO = os.path.join(CACHE, "silero-16k-1.weights")
 TMP = tempfile.mkdtemp(prefix="hearth-e2e-")
 count = 0
 failed = 0
@@ -467,6 +470,33 @@ def silence_noise_and_music_are_heard_as_nothing():
             assert r.returncode == 3 and t["transcript"] == "" and t["reply"] == "" and "heard nothing" in r.stderr, "%s: %s" % (name, t)
         if os.path.exists(path("reply.wav")):
             os.unlink(path("reply.wav"))
+
+
+@case(needs_model=True)
+def the_sounds_of_a_home_are_no_words():
+    """Seventeen kinds (tests/bench/noises.py), one after the other with pauses; nobody speaks, so nothing is heard."""
+    folder = path("noises")
+    subprocess.run([sys.executable, os.path.join(ROOT, "tests", "bench", "noises.py"), folder, "--n", "2", "--seed", "2"], check=True)
+    names = sorted(os.listdir(folder))
+    assert len(names) == 34, names
+    silero = os.path.exists(SILERO)
+    for part in range(4):
+        s = []
+        for n in names[part::4]:
+            with wave.open(os.path.join(folder, n)) as f:
+                s += array.array("h", f.readframes(f.getnframes())) + array.array("h", [0] * 12800)
+        s = [v / 32768 for v in s[:29 * 16000]]
+        for kind in ("silero", "energy"):
+            if kind == "silero" and not silero:
+                continue
+            r = turn("--json", "-o", "", "--fast", "--vad", kind, wav("sounds.wav", s))
+            t = json.loads(r.stdout)["turns"][0]
+            if kind == "silero":
+                assert r.returncode == 3 and t["transcript"] == "" and t["reply"] == "", "part %d: %s" % (part, t)
+            # The energy detector knows loud from soft; what passes it may be "not a command", never one.
+            assert r.returncode in (3, 4) and not t["calls"], "part %d, %s: %s" % (part, kind, t)
+    if not silero:
+        raise Skip("no weights of the Silero detector are set up; the energy detector alone was tried")
 
 
 @case(needs_model=True)
