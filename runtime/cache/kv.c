@@ -10,11 +10,13 @@ struct kv {
 	uint32_t total, n_free;
 	uint32_t *free;      /* stack of free page ids, lowest on top at first */
 	uint32_t *refs;      /* [total] */
+	uint8_t *stale;      /* [total]: free, and was in use */
+	uint32_t n_stale;
 };
 
 size_t kv_host_bytes(uint32_t pages)
 {
-	return sizeof(struct kv) + (size_t)pages * 2 * sizeof(uint32_t);
+	return sizeof(struct kv) + (size_t)pages * (2 * sizeof(uint32_t) + 1);
 }
 
 int kv_open(const struct kv_cfg *cfg, uint32_t pages, struct kv **ret, struct hearth_err *err)
@@ -34,6 +36,7 @@ int kv_open(const struct kv_cfg *cfg, uint32_t pages, struct kv **ret, struct he
 	kv->total = kv->n_free = pages;
 	kv->free = (uint32_t *)(kv + 1);
 	kv->refs = kv->free + pages;
+	kv->stale = (uint8_t *)(kv->refs + pages);
 	for (i = 0; i < pages; i++)
 		kv->free[i] = pages - 1 - i;
 	*ret = kv;
@@ -68,8 +71,39 @@ int kv_page_get(struct kv *kv, uint32_t *ret_page)
 		return -ENOMEM;
 	p = kv->free[--kv->n_free];
 	kv->refs[p] = 1;
+	kv->n_stale -= kv->stale[p];
+	kv->stale[p] = 0;
 	*ret_page = p;
 	return 0;
+}
+
+int kv_page_take(struct kv *kv, uint32_t page)
+{
+	uint32_t i;
+
+	if (page >= kv->total)
+		return -EINVAL;
+	if (kv->refs[page])
+		return -EBUSY;
+	for (i = 0; kv->free[i] != page; i++)
+		;
+	/* To the top, where it is taken like any other. */
+	memmove(kv->free + i, kv->free + i + 1, (kv->n_free - i - 1) * sizeof(*kv->free));
+	kv->free[kv->n_free - 1] = page;
+	return kv_page_get(kv, &page);
+}
+
+uint32_t kv_page_stale(struct kv *kv)
+{
+	uint32_t i;
+
+	if (!kv->n_stale)
+		return KV_NONE;
+	for (i = 0; !kv->stale[i]; i++)
+		;
+	kv->stale[i] = 0;
+	kv->n_stale--;
+	return i;
 }
 
 void kv_page_ref(struct kv *kv, uint32_t page)
@@ -79,8 +113,11 @@ void kv_page_ref(struct kv *kv, uint32_t page)
 
 void kv_page_put(struct kv *kv, uint32_t page)
 {
-	if (--kv->refs[page] == 0)
+	if (--kv->refs[page] == 0) {
 		kv->free[kv->n_free++] = page;
+		kv->stale[page] = 1;
+		kv->n_stale++;
+	}
 }
 
 uint32_t kv_page_refs(const struct kv *kv, uint32_t page)

@@ -82,9 +82,16 @@ uint32_t kv_free(const struct kv *kv);
 
 /* A page with one reference; -ENOMEM when none is free. */
 int kv_page_get(struct kv *kv, uint32_t *ret_page);
+/* That page, which must be free: -EBUSY; -EINVAL: there is no such page. */
+int kv_page_take(struct kv *kv, uint32_t page);
 void kv_page_ref(struct kv *kv, uint32_t page);
 void kv_page_put(struct kv *kv, uint32_t page);
 uint32_t kv_page_refs(const struct kv *kv, uint32_t page);
+/*
+ * A page that is free and was in use since it was last returned here, KV_NONE
+ * when there is none: its memory holds nothing that anybody will read.
+ */
+uint32_t kv_page_stale(struct kv *kv);
 
 /* -- one timeline -------------------------------------------------------------- */
 

@@ -9,15 +9,23 @@ struct entry {
 	uint64_t key;              /* of all tokens up to the end of this page */
 	uint64_t parent;           /* key of the page before; ROOT for the first */
 	uint64_t used;             /* clock of the last use */
+	uint32_t pins;             /* bit i: prefix.pin[i] holds it */
 	uint32_t depth;            /* pages before this one */
 	uint32_t page;             /* KV_NONE: entry is free */
 	uint32_t next;             /* entry with the same parent bucket, or KV_NONE */
 	int32_t token[KV_PAGE];
 };
 
+struct pin {
+	uint64_t key;              /* 0: free */
+	uint64_t until;            /* 0: for good */
+	uint64_t used;
+};
+
 struct prefix {
 	struct kv *kv;
 	uint64_t clock;
+	struct pin pin[PREFIX_PINS];
 	uint32_t n, buckets;       /* a power of two */
 	uint32_t free;             /* list through .next */
 	uint32_t *bucket;          /* by parent key: first entry */
@@ -208,9 +216,52 @@ static void drop(struct prefix *p, uint32_t i)
 	p->free = i;
 }
 
-uint32_t prefix_shed(struct prefix *p, uint32_t pages)
+/* -- pins ------------------------------------------------------------------------- */
+
+static bool is_pinned(const struct prefix *p, const struct entry *e, uint64_t now)
+{
+	uint32_t i;
+
+	for (i = 0; e->pins >> i; i++)
+		if (e->pins >> i & 1 && (!p->pin[i].until || p->pin[i].until > now))
+			return true;
+	return false;
+}
+
+void prefix_pin(struct prefix *p, const int32_t *token, uint32_t n, uint64_t key, uint64_t until)
+{
+	struct pin *to = &p->pin[0];
+	uint64_t parent = ROOT;
+	uint32_t at, common, i, bit, pinned = 0;
+
+	for (i = 0; i < PREFIX_PINS; i++) {
+		if (p->pin[i].key == key) {
+			to = &p->pin[i];
+			break;
+		}
+		if (!p->pin[i].key ? to->key != 0 : to->key && p->pin[i].used < to->used)
+			to = &p->pin[i];
+	}
+	*to = (struct pin){ .key = key, .until = until, .used = ++p->clock };
+	bit = 1u << (to - p->pin);
+	for (i = 0; i < p->n; i++) {
+		p->e[i].pins &= ~bit;
+		pinned += p->e[i].page != KV_NONE && p->e[i].pins;
+	}
+	for (at = 0; at + KV_PAGE <= n && pinned < p->n / 2; at += KV_PAGE) {
+		i = best_child(p, parent, at / KV_PAGE, token + at, KV_PAGE, &common);
+		if (i == KV_NONE || common < KV_PAGE)
+			break;
+		pinned += !p->e[i].pins;
+		p->e[i].pins |= bit;
+		parent = p->e[i].key;
+	}
+}
+
+uint32_t prefix_shed(struct prefix *p, uint32_t pages, bool pinned, uint64_t now)
 {
 	uint32_t done, i, pick;
+	bool held, pick_held = false;
 
 	for (done = 0; done < pages; done++) {
 		pick = KV_NONE;
@@ -219,15 +270,78 @@ uint32_t prefix_shed(struct prefix *p, uint32_t pages)
 
 			if (e->page == KV_NONE || kv_page_refs(p->kv, e->page) > 1)
 				continue;
-			if (pick == KV_NONE || e->used < p->e[pick].used ||
-			    (e->used == p->e[pick].used && e->depth > p->e[pick].depth))
+			held = is_pinned(p, e, now);
+			if (held && !pinned)
+				continue;
+			if (pick == KV_NONE || held < pick_held ||
+			    (held == pick_held && (e->used < p->e[pick].used ||
+						   (e->used == p->e[pick].used && e->depth > p->e[pick].depth)))) {
 				pick = i;
+				pick_held = held;
+			}
 		}
 		if (pick == KV_NONE)
 			break;
 		drop(p, pick);
 	}
 	return done;
+}
+
+/* -- for the file ------------------------------------------------------------------ */
+
+static int by_use(const void *a, const void *b)
+{
+	const struct prefix_page *x = a, *y = b;
+
+	if (x->used != y->used)
+		return x->used > y->used ? -1 : 1;
+	return x->depth < y->depth ? -1 : x->depth > y->depth;
+}
+
+uint32_t prefix_list(const struct prefix *p, struct prefix_page *ret, uint32_t cap)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < p->n && n < cap; i++) {
+		const struct entry *e = &p->e[i];
+
+		if (e->page == KV_NONE)
+			continue;
+		ret[n] = (struct prefix_page){ .key = e->key, .parent = e->parent, .used = e->used,
+					       .depth = e->depth, .page = e->page };
+		memcpy(ret[n++].token, e->token, sizeof(e->token));
+	}
+	/* Who uses a page uses all before it: a parent is never older than its child. */
+	qsort(ret, n, sizeof(*ret), by_use);
+	return n;
+}
+
+bool prefix_wants(struct prefix *p, const struct prefix_page *e)
+{
+	uint32_t i, common;
+	bool parent = !e->depth && e->parent == ROOT;
+
+	if (p->free == KV_NONE || e->key != key_of(e->parent, e->token))
+		return false;
+	for (i = 0; !parent && e->depth && i < p->n; i++)
+		parent = p->e[i].page != KV_NONE && p->e[i].key == e->parent && p->e[i].depth + 1 == e->depth;
+	return parent && (best_child(p, e->parent, e->depth, e->token, KV_PAGE, &common) == KV_NONE || common < KV_PAGE);
+}
+
+int prefix_put(struct prefix *p, const struct prefix_page *e, uint32_t page)
+{
+	uint32_t i = p->free, *b = bucket(p, e->parent);
+
+	if (!prefix_wants(p, e))
+		return -EINVAL;
+	p->free = p->e[i].next;
+	p->e[i] = (struct entry){ .key = e->key, .parent = e->parent, .used = e->used, .depth = e->depth,
+				  .page = page, .next = *b };
+	memcpy(p->e[i].token, e->token, sizeof(e->token));
+	*b = i;
+	if (p->clock < e->used)
+		p->clock = e->used;
+	return 0;
 }
 
 uint32_t prefix_idle(const struct prefix *p)

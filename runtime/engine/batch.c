@@ -94,13 +94,13 @@ static int admit(struct engine *e, struct gen *g, struct hearth_err *err)
 
 /* -- room ----------------------------------------------------------------------------------- */
 
-/* Lock held. Makes @pages free: cached prefixes first, then what idle sessions hold. */
+/* Lock held. Makes pages free: cached prefixes first, then what idle sessions hold, then what is pinned. */
 static bool make_room(struct engine *e)
 {
 	struct session *old = NULL;
 	uint32_t i;
 
-	if (e->prefix && prefix_shed(e->prefix, 8))
+	if (e->prefix && prefix_shed(e->prefix, 8, false, now_ns()))
 		return true;
 	for (i = 0; i < e->plan.sessions; i++) {
 		struct session *s = &e->session[i];
@@ -110,7 +110,7 @@ static bool make_room(struct engine *e)
 			old = s;
 	}
 	if (!old)
-		return false;
+		return e->prefix && prefix_shed(e->prefix, 8, true, now_ns());
 	kv_seq_rewind(e->kv, &old->seq, 0);
 	return true;
 }
@@ -421,6 +421,11 @@ static void report_prompt(struct engine *e, struct gen *g, struct hearth_err *er
 	}
 }
 
+static uint32_t pin_len(const struct gen *g)
+{
+	return g->r.pin_tokens && g->r.pin_tokens < g->res.n_prompt ? g->r.pin_tokens : g->res.n_prompt;
+}
+
 static void book(struct engine *e, struct step *st, uint64_t t0, uint64_t t1)
 {
 	struct hearth_err err = { 0 };
@@ -444,6 +449,9 @@ static void book(struct engine *e, struct step *st, uint64_t t0, uint64_t t1)
 			/* Another session that begins the same way need not wait for our end. */
 			if (e->prefix)
 				prefix_keep(e->prefix, q);
+			if (e->prefix && g->r.cache_key)
+				prefix_pin(e->prefix, q->token, pin_len(g), g->r.cache_key,
+					   g->r.pin_seconds ? t1 + g->r.pin_seconds * 1000000000ull : 0);
 		}
 	}
 	pthread_mutex_unlock(&e->lock);

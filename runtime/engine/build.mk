@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 RT_SRCS += \
 	runtime/engine/batch.c \
+	runtime/engine/cache.c \
 	runtime/engine/engine.c \
 	runtime/engine/plan.c \
 	runtime/engine/session.c \

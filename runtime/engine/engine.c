@@ -216,8 +216,7 @@ static int open_parts(struct engine *e, struct hearth_err *err)
 		return r;
 	e->charged = e->plan.bytes[ENGINE_ACCOUNT];
 	if ((r = load_model(e, err)) ||
-	    (r = hearth_region_alloc(e->tenant, e->pool[ENGINE_KV], e->plan.bytes[ENGINE_KV], 0, 0, 0,
-				     &e->kv_region, err)) ||
+	    (r = cache_region(e, err)) ||
 	    (r = hearth_region_alloc(e->tenant, e->pool[ENGINE_SCRATCH], e->plan.bytes[ENGINE_SCRATCH], 0, 0,
 				     0, &e->scratch_region, err)))
 		return r;
@@ -314,7 +313,10 @@ void engine_close(struct engine *e)
 		load_free(e->load);
 	tok_free(e->tok);
 	gguf_close(e->gguf);
-	hearth_region_free(e->kv_region);
+	if (e->o.keep_kv && e->kv_region)
+		hearth_region_close(e->kv_region);
+	else
+		hearth_region_free(e->kv_region);
 	hearth_region_free(e->scratch_region);
 	if (e->charged)
 		hearth_uncharge(e->tenant, e->pool[ENGINE_ACCOUNT], e->charged);
@@ -372,15 +374,3 @@ void engine_stats(struct engine *e, struct engine_stats *ret)
 	pthread_mutex_unlock(&e->lock);
 }
 
-uint64_t engine_shed(struct engine *e, uint64_t bytes)
-{
-	const uint64_t page = kv_page_bytes(kv_config(e->kv));
-	uint64_t want = bytes / page + (bytes % page != 0);
-	uint32_t got = 0;
-
-	pthread_mutex_lock(&e->lock);
-	if (e->prefix)
-		got = prefix_shed(e->prefix, want > UINT32_MAX ? UINT32_MAX : (uint32_t)want);
-	pthread_mutex_unlock(&e->lock);
-	return got * page;
-}

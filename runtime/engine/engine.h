@@ -56,6 +56,12 @@ struct engine_opts {
 	enum kv_type kv;                /* KV_I8 */
 	uint32_t chunk;                 /* prompt tokens of one step; 0: 256 */
 	bool prefix_cache;              /* share prefixes across sessions; default true */
+	/*
+	 * The KV region gets a name and stays in its pool when the engine closes: with
+	 * the kernel module it outlives the process, and engine_cache_load() finds its
+	 * pages where they were.
+	 */
+	bool keep_kv;
 	/* Loading: bytes done of total, from the opening thread. May be NULL. */
 	void (*progress)(void *arg, uint64_t done, uint64_t total);
 	void *progress_arg;
@@ -157,6 +163,13 @@ struct gen_request {
 	uint32_t n_stop_tokens;
 	bool ignore_eos;            /* for benchmarks */
 	enum gen_prio prio;
+	/*
+	 * Not 0: the beginning of this prompt stays in the prefix cache before what
+	 * nobody named: @pin_tokens of it (0: all) for @pin_seconds (0: for good), or
+	 * until the next request of the same key.
+	 */
+	uint64_t cache_key;
+	uint32_t pin_tokens, pin_seconds;
 	sampler_mask_fn mask;       /* called before each pick, or NULL */
 	void *mask_arg;
 	/*
@@ -203,7 +216,23 @@ struct engine_stats {
 
 void engine_stats(struct engine *e, struct engine_stats *ret);
 
-/* Gives back up to @bytes of KV held by the prefix cache alone; returns bytes. */
-uint64_t engine_shed(struct engine *e, uint64_t bytes);
+/*
+ * Gives back up to @bytes of KV held by the prefix cache alone, what is pinned
+ * only with @pinned; returns bytes. Where pages are ordinary memory the
+ * system gets it; what the tenant is charged does not change.
+ */
+uint64_t engine_shed(struct engine *e, uint64_t bytes, bool pinned);
+
+/*
+ * The prefix cache to a file and back (cache/store.h has the errors).
+ * -EOPNOTSUPP: there is no prefix cache, or its pages lie in a GPU's own
+ * memory. Saving may be done while gens run; loading before the first.
+ * @in_place: the index only, the pages stay in the region that is kept
+ * (-EINVAL without .keep_kv).
+ */
+int engine_cache_save(struct engine *e, const char *path, uint64_t max_bytes, bool in_place,
+		      uint32_t *ret_pages, struct hearth_err *err);
+int engine_cache_load(struct engine *e, const char *path, uint32_t *ret_pages, uint32_t *ret_lost,
+		      struct hearth_err *err);
 
 #endif

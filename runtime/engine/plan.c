@@ -219,6 +219,8 @@ int plan_fit(const struct gguf *g, const struct engine_opts *o, const struct ops
 	if (load_there(g, tenant, hearth_pool(hearth_tenant_connection(tenant), HEARTH_KIND_WEIGHTS),
 			  ops->layout_name) && p->room[ENGINE_WEIGHTS] < p->bytes[ENGINE_WEIGHTS])
 		p->room[ENGINE_WEIGHTS] = p->bytes[ENGINE_WEIGHTS];
+	if (o->keep_kv)
+		p->room[ENGINE_KV] += cache_left(tenant, hearth_pool(hearth_tenant_connection(tenant), HEARTH_KIND_KV));
 	p->fits = fits(p, &p->short_of);
 	if (p->fits)
 		return 0;

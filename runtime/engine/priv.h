@@ -76,6 +76,7 @@ struct engine {
 	struct hearth_pool *pool[ENGINE_POOLS];
 	struct hearth_region *kv_region, *scratch_region;
 	uint64_t charged;            /* in the account pool */
+	bool kv_kept;                /* the region was there already, with its pages */
 	struct gguf *gguf;
 	struct load *load;
 	struct model *model;
@@ -117,6 +118,15 @@ void plan_ops_opts(const struct engine_plan *p, struct ops_opts *ret);
 int plan_fit(const struct gguf *g, const struct engine_opts *o, const struct ops *ops,
 	     const struct tok *tok, struct hearth_tenant *tenant, struct engine_plan *p,
 	     struct hearth_err *err);
+
+/* What pages of KV depend on, and the name of a region that is kept. */
+#define KV_REGION_NAME "kv"
+#define CACHE_ID_MAX 480u
+void cache_id(const struct engine *e, char *ret /* [CACHE_ID_MAX] */);
+/* The KV region: the one that was kept for this model, else a new one. */
+int cache_region(struct engine *e, struct hearth_err *err);
+/* Bytes of a kept KV region that nobody has open: they can be had. */
+uint64_t cache_left(struct hearth_tenant *t, struct hearth_pool *pool);
 
 int sessions_open(struct engine *e, struct hearth_err *err);
 void sessions_close(struct engine *e);

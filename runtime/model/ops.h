@@ -86,6 +86,12 @@ enum {
 	OPS_PICK_HOST = -3,   /* the choice needs more candidates than the device sorts */
 };
 
+enum ops_kv {
+	OPS_KV_HOST,          /* in the kv region, ordinary memory */
+	OPS_KV_PINNED,        /* there, pinned for a device that reads and writes it */
+	OPS_KV_DEVICE,        /* in memory of a device */
+};
+
 struct ops {
 	const char *name;      /* "cpu/avx512-vnni", "cuda": said at start */
 
@@ -174,6 +180,9 @@ struct ops {
 	/* First @tokens tokens of page src to page dst, all layers. */
 	int (*kv_copy)(struct ops_ctx *c, uint32_t dst, uint32_t src, uint32_t tokens,
 		       struct hearth_err *err);
+
+	/* Where pages of KV lie. NULL: OPS_KV_HOST. */
+	enum ops_kv (*kv_where)(struct ops_ctx *c);
 
 	/*
 	 * From any thread: the step in progress, or the next one, ends early with

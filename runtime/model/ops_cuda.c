@@ -912,6 +912,11 @@ static void cuda_close(struct ops_ctx *base)
 	free(c);
 }
 
+static enum ops_kv cuda_kv_where(struct ops_ctx *base)
+{
+	return ((struct cuda_ctx *)base)->where == OPS_CUDA_COPY ? OPS_KV_DEVICE : OPS_KV_PINNED;
+}
+
 static int cuda_open(const struct model *m, const struct ops_opts *o, void *scratch, void *kv_base,
 		     struct ops_ctx **ret, struct hearth_err *err)
 {
@@ -1038,6 +1043,7 @@ static struct ops table = {
 	.logits = cuda_logits,
 	.pick = cuda_pick,
 	.kv_copy = cuda_kv_copy,
+	.kv_where = cuda_kv_where,
 	.interrupt = cuda_interrupt,
 	.interrupted = cuda_interrupted,
 };

@@ -396,7 +396,7 @@ static void prefix_across_sessions(void **state)
 	assert_int_equal(b.res.n_cached, 149);
 	assert_memory_equal(a.id, b.id, sizeof(a.id));
 	session_close(s1);
-	assert_true(engine_shed(e, UINT64_MAX) > 0);
+	assert_true(engine_shed(e, UINT64_MAX, true) > 0);
 	engine_stats(e, &st);
 	assert_int_equal(st.kv_pages_free, st.kv_pages);
 	engine_close(e);
@@ -628,7 +628,7 @@ static void cancel_anywhere(void **state)
 	request(&r, &want, t, 400, 30);
 	run(s, &r, &want);
 	session_rewind(s, 0);
-	engine_shed(e, UINT64_MAX);
+	engine_shed(e, UINT64_MAX, true);
 	for (int i = 0; i < 60; i++) {
 		const uint32_t us = (uint32_t)(synth_rand(&seed) % 30000);
 
@@ -649,7 +649,7 @@ static void cancel_anywhere(void **state)
 		assert_memory_equal(h.id, want.id, 30 * sizeof(int32_t));
 		if (i % 2) {
 			session_rewind(s, 0);
-			engine_shed(e, UINT64_MAX);
+			engine_shed(e, UINT64_MAX, true);
 		}
 	}
 	printf("# cancelled before the first token %u times, after it %u times\n", before, during);
@@ -1016,7 +1016,7 @@ static void many_clients(void **state)
 	for (int i = 0; i < 8; i++)
 		pthread_join(th[i], NULL);
 	assert_int_equal(atomic_load(&bad), 0);
-	engine_shed(e, UINT64_MAX);
+	engine_shed(e, UINT64_MAX, true);
 	engine_stats(e, &es);
 	assert_int_equal(es.sessions + es.active + es.queued, 0);
 	assert_int_equal(es.kv_pages_free, es.kv_pages);       /* no page lost */

@@ -170,14 +170,14 @@ static void random_sessions(void **state)
 			prefix_keep(px, q);
 			break;
 		case 3:
-			sheds += prefix_shed(px, (uint32_t)(synth_rand(&seed) % 3));
+			sheds += prefix_shed(px, (uint32_t)(synth_rand(&seed) % 3), true, 0);
 			break;
 		default:
 			n = (uint32_t)(synth_rand(&seed) % 50);
 			if (n > CAP - q->len)
 				n = CAP - q->len;
 			if (kv_seq_extend(kv, q, n, &dst, &src)) {
-				prefix_shed(px, 4);
+				prefix_shed(px, 4, true, 0);
 				break;
 			}
 			if (dst != KV_NONE) {
@@ -200,7 +200,7 @@ static void random_sessions(void **state)
 	for (uint32_t i = 0; i < SESS; i++)
 		kv_seq_close(kv, &s[i]);
 	assert_int_equal(prefix_idle(px), PAGES - kv_free(kv));
-	prefix_shed(px, PAGES);
+	prefix_shed(px, PAGES, true, 0);
 	assert_int_equal(kv_free(kv), PAGES);
 	prefix_close(px);
 	kv_close(kv);
@@ -234,14 +234,14 @@ static void oldest_goes_first(void **state)
 	assert_int_equal(prefix_find(px, a, 40, page), 40);
 	kv_page_put(kv, page[0]);
 	kv_page_put(kv, page[1]);
-	assert_int_equal(prefix_shed(px, 1), 1);
+	assert_int_equal(prefix_shed(px, 1, true, 0), 1);
 	assert_int_equal(prefix_peek(px, b, 64), 32);
 	assert_int_equal(prefix_peek(px, a, 64), 64);
-	assert_int_equal(prefix_shed(px, 1), 1);
+	assert_int_equal(prefix_shed(px, 1, true, 0), 1);
 	assert_int_equal(prefix_peek(px, b, 64), 0);
 	/* A page somebody uses is not given back. */
 	assert_int_equal(prefix_find(px, a, 64, page), 64);
-	assert_int_equal(prefix_shed(px, 8), 0);
+	assert_int_equal(prefix_shed(px, 8, true, 0), 0);
 	kv_page_put(kv, page[0]);
 	kv_page_put(kv, page[1]);
 	kv_seq_close(kv, &q);
