@@ -31,7 +31,7 @@ RT_SRCS += \
 	# EOL
 PKGS += jansson libmicrohttpd
 LIBS += -lgnutls -lwslay
-SCRIPT_TESTS += tests/e2e/hearthd.py tests/e2e/wyoming.py
+SCRIPT_TESTS += tests/e2e/hearthd.py tests/e2e/realtime.py tests/e2e/wyoming.py
 PROGS += hearthd
 hearthd_SRCS := tools/hearthd.c
 TESTS += \

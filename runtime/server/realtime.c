@@ -475,12 +475,17 @@ void api_realtime(struct http_req *r, void *service)
 {
 	const char *up = http_header(r, "Upgrade"), *key = http_header(r, "Sec-WebSocket-Key"), *ver = http_header(r, "Sec-WebSocket-Version");
 	const char *proto = http_header(r, "Sec-WebSocket-Protocol"), *beta = http_header(r, "OpenAI-Beta");
+	const char *model = http_query(r, "model"), *intent = http_query(r, "intent");
 	struct rt_session *c;
 	char accept[32];
 
 	if (!up || strcasecmp(up, "websocket") || !key || !ver || strcmp(ver, "13") || websocket_accept(key, accept)) {
 		http_answer_header(r, "Upgrade", "websocket");
 		http_error(r, 426, "upgrade_required", NULL, "this address speaks WebSocket, version 13");
+		return;
+	}
+	if (model && strcmp(model, ((struct service *)service)->model_id)) {
+		http_error(r, 404, "model_not_found", "model", "the model \"%.100s\" is not served here; this is \"%s\"", model, ((struct service *)service)->model_id);
 		return;
 	}
 	if (sessions() >= MAX_SESSIONS) {
@@ -502,6 +507,9 @@ void api_realtime(struct http_req *r, void *service)
 	c->padding_ms = 300;
 	c->temperature = 0.7;
 	c->server_vad = c->create_response = c->interrupt = true;
+	/* Who wants transcripts is not answered. */
+	if (intent && !strcmp(intent, "transcription"))
+		c->create_response = c->interrupt = false;
 	c->audio_out = speech_speaks(c->s->speech);
 	c->silence_ms = 500;
 	c->threshold = 0.5;

@@ -116,9 +116,11 @@ static int on_phrase(void *arg, const struct chunk *k)
 {
 	struct answer *a = arg;
 	/* A slow client is waited for here, before the voice is taken. */
-	int rc = websocket_flush(a->c->ws);
+	int rc = atomic_load(&a->c->cancel) ? -ECANCELED : websocket_flush(a->c->ws);
 
-	if (!rc)
+	if (rc)
+		atomic_store(&a->c->cancel, true);
+	else
 		rc = speech_say(a->c->s->speech, k->spoken, 1.0, WAIT_MS, on_pcm, a, NULL);
 	update_item(a, k->src_end);
 	return rc;

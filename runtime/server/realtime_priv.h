@@ -25,7 +25,7 @@ struct websocket;
 
 #define RATE         24000
 #define MAX_MESSAGE  (24u << 20)      /* 15 MiB of audio in base64, and its JSON */
-#define MAX_BUFFER   (RATE * 2 * 120) /* of input that was never committed */
+#define MAX_BUFFER   (STT_RATE * 2 * 120) /* of input that was never committed */
 #define MAX_ITEMS    2048
 #define MAX_SESSIONS 32
 #define WAIT_MS      30000

@@ -181,7 +181,9 @@ void hearing_drop(struct hearing *h)
 {
 	if (!h)
 		return;
+	/* The end closes the utterance; without it no final comes. */
 	stt_cancel(h->s->stt);
+	stt_end(h->s->stt);
 	finish(h, NULL);
 }
 

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,6 +18,8 @@
 #include "server/base64.h"
 
 #define SEND_MS 20000
+#define LOOK_MS 200
+#define LINGER_MS 500
 #define PING_MS 30000
 #define DEAD_MS 120000
 #define MAX_QUEUED (32u << 20)  /* bytes that a client has not taken yet */
@@ -33,7 +37,7 @@ struct websocket {
 	char *extra;
 	size_t n_extra, at_extra;
 	struct message *head, **tail;
-	bool over;
+	atomic_bool over;
 	int64_t heard_ms;              /* when anything last came */
 	int64_t pinged_ms;
 };
@@ -158,6 +162,21 @@ int websocket_open(int fd, const char *extra, size_t n_extra, size_t max_message
 	return 0;
 }
 
+/*
+ * A socket that is closed with bytes unread is reset, and the close frame with
+ * it: what still comes is read for a moment.
+ */
+static void linger(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char waste[4096];
+	int64_t end = now_ms() + LINGER_MS;
+
+	shutdown(fd, SHUT_WR);
+	while (now_ms() < end && poll(&p, 1, LINGER_MS) > 0 && recv(fd, waste, sizeof(waste), MSG_DONTWAIT) > 0)
+		;
+}
+
 void websocket_close(struct websocket *w)
 {
 	struct message *m;
@@ -172,6 +191,7 @@ void websocket_close(struct websocket *w)
 	}
 	wslay_event_context_free(w->ctx);
 	pthread_mutex_unlock(&w->lock);
+	linger(w->fd);
 	while ((m = w->head)) {
 		w->head = m->next;
 		free(m->data);
@@ -203,6 +223,7 @@ int websocket_read(struct websocket *w, int wait_ms, char **ret, size_t *ret_n)
 {
 	struct pollfd p = { .fd = w->fd, .events = POLLIN };
 	struct message *m;
+	int rc;
 
 	look_alive(w);
 	for (int tries = 0; tries < 2; tries++) {
@@ -224,7 +245,9 @@ int websocket_read(struct websocket *w, int wait_ms, char **ret, size_t *ret_n)
 		if (tries || (w->at_extra == w->n_extra && poll(&p, 1, wait_ms) <= 0))
 			return 0;
 		pthread_mutex_lock(&w->lock);
-			if (wslay_event_recv(w->ctx) || wslay_event_send(w->ctx) || !wslay_event_get_read_enabled(w->ctx))
+			/* After a frame that breaks the protocol there is a close to send. */
+		rc = wslay_event_recv(w->ctx);
+		if (wslay_event_send(w->ctx) || rc || !wslay_event_get_read_enabled(w->ctx))
 			w->over = true;
 		pthread_mutex_unlock(&w->lock);
 	}
@@ -234,7 +257,7 @@ int websocket_read(struct websocket *w, int wait_ms, char **ret, size_t *ret_n)
 int websocket_flush(struct websocket *w)
 {
 	struct pollfd p = { .fd = w->fd, .events = POLLOUT };
-	int rc = 0;
+	int rc = 0, waited = 0;
 
 	for (;;) {
 		bool more;
@@ -247,8 +270,18 @@ int websocket_flush(struct websocket *w)
 		/* Waiting is done without the lock: others go on queueing meanwhile. */
 		if (rc || !more)
 			return rc;
-		if (poll(&p, 1, SEND_MS) <= 0)
-			return -ETIMEDOUT;
+		if (w->over)
+			return -EPIPE;
+		if (poll(&p, 1, LOOK_MS) > 0)
+			waited = 0;
+		else if ((waited += LOOK_MS) >= SEND_MS)
+			rc = -ETIMEDOUT;
+		if (rc) {
+			/* Nobody waits for it again. */
+			w->over = true;
+			shutdown(w->fd, SHUT_RDWR);
+			return rc;
+		}
 	}
 }
 
@@ -258,7 +291,7 @@ int websocket_send(struct websocket *w, const char *text, size_t n)
 	int rc = 0;
 
 	pthread_mutex_lock(&w->lock);
-	if (!wslay_event_get_write_enabled(w->ctx) || wslay_event_get_queued_msg_length(w->ctx) > MAX_QUEUED || wslay_event_queue_msg(w->ctx, &m) || wslay_event_send(w->ctx))
+	if (w->over || !wslay_event_get_write_enabled(w->ctx) || wslay_event_get_queued_msg_length(w->ctx) > MAX_QUEUED || wslay_event_queue_msg(w->ctx, &m) || wslay_event_send(w->ctx))
 		rc = -EPIPE;
 	pthread_mutex_unlock(&w->lock);
 	return rc;

@@ -17,6 +17,9 @@ import threading
 import time
 import wave
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import npm
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(ROOT, os.environ.get("BUILD", "build"))
 MODEL = os.environ.get("HEARTH_MODEL", os.path.join(ROOT, "models", "home-q8_0.gguf"))
@@ -639,24 +642,14 @@ def test_realtime(d):
     check(call(d, "GET", "/health")[0] == 200, "realtime: leaving during an answer harms nobody")
 
 
-def npm_cache():
-    base = os.environ.get("HEARTH_CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "hearth")
-    return os.path.join(base, "npm-openai-7.59.0")
-
-
 def test_openai_client(d):
     """The openai client of npm, in a version that is pinned; skipped where npm cannot be had."""
     global count, failed
-    where = npm_cache()
-    if not os.path.isdir(os.path.join(where, "node_modules", "openai")):
-        os.makedirs(where, exist_ok=True)
-        try:
-            subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", where, "openai@7.59.0"], check=True, timeout=180,
-                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        except (OSError, subprocess.SubprocessError) as e:
-            count += 1
-            print(f"ok {count} - openai client # SKIP npm cannot install openai@7.59.0: {type(e).__name__}")
-            return
+    where, why = npm.install("openai", "ws")
+    if not where:
+        count += 1
+        print(f"ok {count} - openai client # SKIP {why}")
+        return
     s, pcm, _ = call(d, "POST", "/v1/audio/speech", {"input": "Turn on the kitchen light.", "response_format": "pcm"})
     path = os.path.join(d.dir.name, "say.wav")
     with wave.open(path, "wb") as f:

@@ -225,6 +225,20 @@ def test_speech(d):
             check(kinds == ["transcript"], "without transcribe only the transcript comes", kinds)
         else:
             check(kinds[0] == "transcript-start" and kinds[-2:] == ["transcript", "transcript-stop"] and set(kinds[1:-2]) == {"transcript-chunk"}, "start, chunks, transcript, stop", kinds)
+    # who leaves inside an utterance, or begins another, gives the recogniser back
+    for leave in (True, False):
+        a = Strict(d.ports[2])
+        a.send("audio-start", {"rate": rate, "width": 2, "channels": 1})
+        a.send("audio-chunk", {"rate": rate, "width": 2, "channels": 1}, pcm[:len(pcm) // 2])
+        time.sleep(0.2)
+        if leave:
+            a.s.shutdown(socket.SHUT_RDWR)
+        b = Strict(d.ports[2]) if leave else a
+        b.send("audio-start", {"rate": rate, "width": 2, "channels": 1})
+        b.send("audio-chunk", {"rate": rate, "width": 2, "channels": 1}, bytes(rate) + pcm + bytes(rate * 2))
+        b.send("audio-stop")
+        ev = b.until("transcript", "error")
+        check(ev[-1][0] == "transcript" and "kitchen" in ev[-1][1]["text"], "an utterance that is left is no trouble to the next" + (" client" if leave else ""), ev)
     a = Strict(d.ports[1])
     a.send("audio-start", {"rate": 16000, "width": 2, "channels": 1})
     a.send("audio-stop")
