@@ -72,6 +72,7 @@ void config_done(struct config *c)
 	free(c->dict);
 	free(c->home);
 	free(c->cache);
+	free(c->vad);
 	free(c->path);
 	memset(c, 0, sizeof(*c));
 }
@@ -276,7 +277,7 @@ static void read_all(struct reader *r, struct config *c)
 	static const char *const memory[] = { "device", "device_required", "weights_max", "kv_max", "kv_min", NULL };
 	static const char *const http[] = { "enabled", "host", "port", "unix", "tls_cert", "tls_key", "cors", "max_body",
 					    "max_connections", "idle_seconds", "request_seconds", "queue", NULL };
-	static const char *const speech[] = { "stt", "tts", "voice", "lm", "dict", "home", "cache", NULL };
+	static const char *const speech[] = { "stt", "tts", "voice", "lm", "dict", "home", "cache", "vad", NULL };
 	static const char *const wyoming[] = { "enabled", "host", "port", "unix", "zeroconf", "services", "listen", "prompt", "tools", NULL };
 	static const char *const log[] = { "json", NULL };
 	yaml_node n;
@@ -324,6 +325,7 @@ static void read_all(struct reader *r, struct config *c)
 	text(r, n, "dict", &c->dict);
 	text(r, n, "home", &c->home);
 	text(r, n, "cache", &c->cache);
+	text(r, n, "vad", &c->vad);
 	n = section(r, "wyoming", wyoming);
 	listen_at(r, n, &c->wyoming);
 	wyoming_addresses(r, n, c);

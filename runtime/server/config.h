@@ -53,6 +53,7 @@ struct config {
 	/* speech: */
 	bool stt, tts;
 	char *voice, *lm, *dict;
+	char *vad;                 /* weights of the Silero detector; NULL: those in the cache, if any */
 	char *home;                /* home file: its names are what the recogniser expects */
 	char *cache;               /* folder for what is built once */
 	/* wyoming: */

@@ -228,8 +228,7 @@ int rt_open_vad(struct rt_session *c, struct hearth_err *err)
 
 	vad_close(c->vad);
 	c->vad = NULL;
-	vad_defaults(&o);
-	o.kind = VAD_ENERGY;
+	speech_vad_options(c->s->speech, &o);
 	o.end_wait_ms = (int)c->silence_ms;
 	o.pad_ms = (int)c->padding_ms;
 	o.on = (float)c->threshold;

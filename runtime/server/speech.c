@@ -14,6 +14,7 @@
 #include "voice/phrasebook.h"
 #include "voice/stt_model.h"
 #include "voice/tts.h"
+#include "voice/vad.h"
 
 #define GENERAL_LM   "/usr/share/pocketsphinx/model/en-us/en-us.lm.bin"
 #define GENERAL_DICT "/usr/share/pocketsphinx/model/en-us/cmudict-en-us.dict"
@@ -51,7 +52,41 @@ struct speech {
 	bool said, refused;
 	int status;
 	struct stt_model model;
+	char vad[512];             /* Silero's weights; "": the energy detector */
 };
+
+void speech_vad_options(const struct speech *s, struct vad_options *ret)
+{
+	vad_defaults(ret);
+	if (s && s->vad[0])
+		ret->weights = s->vad;
+	else
+		ret->kind = VAD_ENERGY;
+}
+
+/* A file that was named must be there; the cache may have one or not. */
+static int find_vad(struct speech *s, const struct config *cfg, struct hearth_err *err)
+{
+	struct vad_options o;
+	struct vad *v;
+	int rc;
+
+	if (cfg->vad)
+		snprintf(s->vad, sizeof(s->vad), "%s", cfg->vad);
+	else if (cfg->cache)
+		snprintf(s->vad, sizeof(s->vad), "%s/silero-16k-1.weights", cfg->cache);
+	if (!s->vad[0])
+		return 0;
+	speech_vad_options(s, &o);
+	rc = vad_open(&o, NULL, &v, err);
+	if (!rc) {
+		vad_close(v);
+	} else if (rc == -ENOENT && !cfg->vad) {
+		s->vad[0] = '\0';
+		rc = 0;
+	}
+	return rc;
+}
 
 static void cond_init(pthread_cond_t *c)
 {
@@ -359,6 +394,8 @@ int speech_open(const struct config *cfg, struct hearth *h, struct speech **ret,
 		if (!rc && pool)
 			rc = hearth_tenant_open(h, "stt", HEARTH_CLASS_STT, 30, &s->t_stt, err);
 		acc.tenant = s->t_stt;
+		if (!rc)
+			rc = find_vad(s, cfg, err);
 		if (!rc)
 			rc = stt_open(&o, pool ? &acc : NULL, &ev, &s->stt, err);
 	}

@@ -22,6 +22,9 @@ uint64_t speech_predict(const struct config *cfg);
 /* Opens what @cfg asks for. The sentence names the engine that does not open. */
 int speech_open(const struct config *cfg, struct hearth *h, struct speech **ret, struct hearth_err *err);
 void speech_close(struct speech *s);      /* NULL is fine */
+/* Of a detector for one client: Silero where its weights are, else the energy detector. @ret points into @s. */
+struct vad_options;
+void speech_vad_options(const struct speech *s, struct vad_options *ret);
 bool speech_hears(const struct speech *s);
 bool speech_speaks(const struct speech *s);
 int speech_rate(const struct speech *s);  /* of what it says, Hz */

@@ -137,10 +137,8 @@ int transcribe(struct speech *sp, const void *data, size_t size, int wait_ms,
 	rc = audio_in_mem(data, size, STT_RATE, &in, err);
 	if (rc)
 		goto out;
-	/* The energy detector: it needs no weights, and a recording's pauses are long. */
-	vad_defaults(&vo);
-	vo.kind = VAD_ENERGY;
-	vo.end_wait_ms = 500;
+	speech_vad_options(sp, &vo);
+	vo.end_wait_ms = 500; /* a recording's pauses are long */
 	rc = vad_open(&vo, NULL, &vad, err);
 	if (rc)
 		goto out;
