@@ -369,6 +369,8 @@ int main(int argc, char **argv)
 	rc = service_open(&d.cfg, d.keys, &d.service, &err);
 	if (rc)
 		return give_up(EXIT_MODEL, &err);
+	if (*d.service->cache_note)
+		fprintf(stderr, "hearthd: %s\n", d.service->cache_note);
 	http_serve(d.http, d.service);
 	if (d.cfg.wyoming.on)
 		rc = wyoming_start(&d.cfg, d.service, announced, &d.wyoming, &err);

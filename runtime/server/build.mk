@@ -9,6 +9,7 @@ RT_SRCS += \
 	runtime/server/http.c \
 	runtime/server/info_api.c \
 	runtime/server/keyring.c \
+	runtime/server/keeper.c \
 	runtime/server/listen.c \
 	runtime/server/realtime.c \
 	runtime/server/realtime_answer.c \
@@ -36,6 +37,7 @@ PROGS += hearthd
 hearthd_SRCS := tools/hearthd.c
 TESTS += \
 	test_config \
+	test_service \
 	test_keyring \
 	test_wyoming_frame \
 	# EOL

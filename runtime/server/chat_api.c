@@ -35,11 +35,6 @@ struct job {
 	int idle_ms;
 };
 
-static bool gone(void *arg)
-{
-	return http_gone(arg);
-}
-
 static uint64_t ms3(uint64_t from, uint64_t to)
 {
 	return to > from && from ? to - from : 0;
@@ -107,12 +102,7 @@ void api_start_failed(struct service *s, struct http_req *r, int rc, const struc
 
 static int start(struct job *j, struct hearth_err *err)
 {
-	struct run_opts o = {
-		.service = j->s, .tokens = j->q.tokens.id, .n_tokens = j->q.tokens.n, .max_tokens = j->q.max_tokens,
-		.sample = j->q.sample, .stop = j->q.stop, .n_stop = j->q.n_stop, .prio = j->q.prio, .who = http_who(j->r),
-		.mode = j->q.mode, .grammar = j->q.grammar, .no_calls = j->q.no_calls, .raw = !j->q.chat, .whole = !j->q.stream,
-		.thinking = j->q.thinking, .wait_ms = (int)j->s->request_seconds * 1000, .gone = gone, .gone_arg = j->r,
-	};
+	struct run_opts o = chat_request_run(&j->q, j->s, j->r);
 
 	/* Each choice differs, and a given seed still gives the same n answers. */
 	if (j->choice && o.sample.seed)

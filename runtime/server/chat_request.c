@@ -8,6 +8,7 @@
 
 #include "grammar/gbnf.h"
 #include "grammar/schema.h"
+#include "gguf/digest.h"
 #include "server/grammars.h"
 
 #define MAX_MESSAGES 200000
@@ -624,6 +625,104 @@ static bool priority(struct service *s, struct http_req *r, struct chat_request 
 	return true;
 }
 
+/* -- caching ---------------------------------------------------------------------------- */
+
+#define MAX_NAME 512u              /* bytes of a cache key or a conversation's name */
+
+/* A text as a number that is not 0, of one tenant: one cannot touch what another pinned. */
+static uint64_t named(struct service *s, struct http_req *r, const char *text)
+{
+	char who[64], both[64 + 1 + MAX_NAME + 1];
+	uint64_t n;
+
+	keyring_name(s->keys, http_who(r), who);
+	n = digest_u64(both, (size_t)snprintf(both, sizeof(both), "%s\n%s", who, text));
+	return n ? n : 1;
+}
+
+static bool name_of(struct service *s, struct http_req *r, const json_t *in, const char *key, uint64_t *ret)
+{
+	const json_t *j = json_object_get(in, key);
+
+	if (!j || json_is_null(j))
+		return true;
+	if (!json_is_string(j) || json_string_length(j) > MAX_NAME) {
+		http_error(r, 400, "invalid_value", key, "\"%s\" must be a text of at most %u bytes", key, MAX_NAME);
+		return false;
+	}
+	if (json_string_length(j))
+		*ret = named(s, r, json_string_value(j));
+	return true;
+}
+
+/* "90", 90, "90s", "5m", "1h". */
+static bool seconds(struct http_req *r, const json_t *in, const char *key, uint32_t *ret)
+{
+	const json_t *j = json_object_get(in, key);
+	char *end = NULL;
+	double v;
+
+	if (!j || json_is_null(j))
+		return true;
+	v = json_is_number(j) ? json_number_value(j) : json_is_string(j) ? strtod(json_string_value(j), &end) : -1;
+	if (end && *end)
+		v *= !strcmp(end, "s") ? 1 : !strcmp(end, "m") ? 60 : !strcmp(end, "h") ? 3600 : -1;
+	if (!(v >= 1 && v <= 30 * 86400)) {
+		http_error(r, 400, "invalid_value", "nvext", "\"%s\" must be a time from 1 s to 30 days: 300, \"5m\", \"1h\"", key);
+		return false;
+	}
+	*ret = (uint32_t)v;
+	return true;
+}
+
+/*
+ * prompt_cache_key, conversation_id, and genie-claw's nvext.cache_control with
+ * the boundary of what stays the same. A hint that is not understood is an
+ * error, for it would be ignored otherwise.
+ */
+static bool caching(struct service *s, struct http_req *r, struct chat_request *q)
+{
+	const json_t *ext = json_object_get(q->body, "nvext"), *cc = json_object_get(ext, "cache_control"), *hints = json_object_get(ext, "agent_hints");
+	json_int_t bytes = 0;
+	size_t at = 0, n;
+
+	if ((ext && !json_is_object(ext) && !json_is_null(ext)) || (cc && !json_is_object(cc) && !json_is_null(cc)) || (hints && !json_is_object(hints) && !json_is_null(hints))) {
+		http_error(r, 400, "invalid_value", "nvext", "\"nvext\", its \"agent_hints\" and its \"cache_control\" must be objects");
+		return false;
+	}
+	if (!name_of(s, r, hints, "session_id", &q->conversation) || !name_of(s, r, q->body, "conversation_id", &q->conversation) ||
+	    !name_of(s, r, cc, "cache_key", &q->cache_key) || !name_of(s, r, q->body, "prompt_cache_key", &q->cache_key) ||
+	    !seconds(r, cc, "ttl", &q->pin_seconds) || !integer(r, cc, "prefix_bytes", 0, INT32_MAX, &bytes))
+		return false;
+	/* A boundary without a name still says that this beginning is worth keeping. */
+	if (bytes && !q->cache_key)
+		q->cache_key = named(s, r, "prefix_bytes");
+	/* In bytes of the prompt as the model reads it, whole tokens. */
+	for (; bytes && q->pin_tokens < q->tokens.n; q->pin_tokens++) {
+		tok_bytes(s->tok, q->tokens.id[q->pin_tokens], &n);
+		at += n;
+		if (at > (size_t)bytes)
+			break;
+	}
+	return true;
+}
+
+static bool gone(void *r)
+{
+	return http_gone(r);
+}
+
+struct run_opts chat_request_run(const struct chat_request *q, struct service *s, struct http_req *r)
+{
+	return (struct run_opts){
+		.service = s, .tokens = q->tokens.id, .n_tokens = q->tokens.n, .max_tokens = q->max_tokens,
+		.sample = q->sample, .stop = q->stop, .n_stop = q->n_stop, .prio = q->prio, .who = http_who(r),
+		.conversation = q->conversation, .cache_key = q->cache_key, .pin_tokens = q->pin_tokens, .pin_seconds = q->pin_seconds,
+		.mode = q->mode, .grammar = q->grammar, .no_calls = q->no_calls, .raw = !q->chat, .whole = !q->stream,
+		.thinking = q->thinking, .wait_ms = (int)s->request_seconds * 1000, .gone = gone, .gone_arg = r,
+	};
+}
+
 static bool room(struct service *s, struct http_req *r, struct chat_request *q)
 {
 	uint32_t ctx = engine_the_plan(s->engine)->ctx, cap = keyring_limits(s->keys, http_who(r)).max_tokens;
@@ -663,7 +762,7 @@ bool chat_request_from(struct service *s, struct http_req *r, json_t *body, bool
 		return false;
 	if (!response_format(s, r, q) || (chat && !tool_choice(s, r, q)))
 		return false;
-	return room(s, r, q);
+	return caching(s, r, q) && room(s, r, q);
 }
 
 bool chat_request_messages(struct service *s, struct http_req *r, struct chat_request *q, char **ret_prompt)

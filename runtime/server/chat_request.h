@@ -26,6 +26,8 @@ struct chat_request {
 	bool stream, include_usage, thinking, logprobs, has_tools;
 	uint32_t top_logprobs;
 	enum gen_prio prio;
+	uint64_t conversation, cache_key;   /* 0: none */
+	uint32_t pin_tokens, pin_seconds;
 	enum run_mode mode;
 	struct grammar *grammar;
 	bool no_calls;
@@ -44,5 +46,8 @@ bool chat_request_from(struct service *s, struct http_req *r, json_t *body, bool
 /* Messages and tools only, without sampling: for token counts and templates. */
 bool chat_request_messages(struct service *s, struct http_req *r, struct chat_request *q, char **ret_prompt);
 void chat_request_done(struct chat_request *q);
+
+/* What the runner is asked for @q; its texts stay @q's. */
+struct run_opts chat_request_run(const struct chat_request *q, struct service *s, struct http_req *r);
 
 #endif

@@ -34,6 +34,9 @@ int config_defaults(struct config *c, struct hearth_err *err)
 	c->queue = 64;
 	c->zeroconf = true;
 	c->jump_forward = true;
+	c->cache_on = true;
+	c->cache_max = 256u << 20;
+	c->cache_seconds = 300;
 	if (set_text(&c->http.host, "127.0.0.1") || set_text(&c->wyoming.host, "127.0.0.1") ||
 	    set_text(&c->kv, "int8") || set_text(&c->backend, "auto") || set_text(&c->voice, "slt"))
 		return err_set(err, -ENOMEM, "out of memory");
@@ -73,6 +76,7 @@ void config_done(struct config *c)
 	free(c->home);
 	free(c->cache);
 	free(c->vad);
+	free(c->cache_file);
 	free(c->path);
 	memset(c, 0, sizeof(*c));
 }
@@ -272,8 +276,9 @@ static void wyoming_addresses(struct reader *r, yaml_node n, struct config *c)
 
 static void read_all(struct reader *r, struct config *c)
 {
-	static const char *const top[] = { "model", "memory", "http", "speech", "wyoming", "keys", "log", NULL };
+	static const char *const top[] = { "model", "cache", "memory", "http", "speech", "wyoming", "keys", "log", NULL };
 	static const char *const model[] = { "path", "id", "backend", "kv", "context", "sessions", "threads", "chunk", "thinking", "jump_forward", NULL };
+	static const char *const cache[] = { "enabled", "file", "max", "seconds", NULL };
 	static const char *const memory[] = { "device", "device_required", "weights_max", "kv_max", "kv_min", NULL };
 	static const char *const http[] = { "enabled", "host", "port", "unix", "tls_cert", "tls_key", "cors", "max_body",
 					    "max_connections", "idle_seconds", "request_seconds", "queue", NULL };
@@ -302,6 +307,11 @@ static void read_all(struct reader *r, struct config *c)
 	flag(r, n, "jump_forward", &c->jump_forward);
 	if (!r->rc && strcmp(c->kv, "int8") && strcmp(c->kv, "f16"))
 		r->rc = yaml_refuse(r->y, yaml_get(r->y, n, "kv"), -EINVAL, r->err, "\"kv\" must be int8 or f16");
+	n = section(r, "cache", cache);
+	flag(r, n, "enabled", &c->cache_on);
+	text(r, n, "file", &c->cache_file);
+	bytes(r, n, "max", &c->cache_max);
+	number(r, n, "seconds", 1, 86400, &c->cache_seconds);
 	n = section(r, "memory", memory);
 	text(r, n, "device", &c->device);
 	flag(r, n, "device_required", &c->device_required);

@@ -42,6 +42,11 @@ struct config {
 	uint32_t ctx, sessions, threads, chunk;
 	bool thinking;             /* default for requests that do not say */
 	bool jump_forward;         /* compute what a grammar forces in one step */
+	/* cache: of prompts' beginnings */
+	bool cache_on;
+	char *cache_file;          /* NULL: it ends with the process */
+	uint64_t cache_max;        /* bytes of the file */
+	uint32_t cache_seconds;    /* between writes, when something changed */
 	/* memory: (0: no limit) */
 	uint64_t weights_max, kv_max, kv_min;
 	char *device;              /* NULL: /dev/hearth if it is there */

@@ -227,6 +227,13 @@ void api_metrics(struct http_req *r, void *service)
 	gauge(&t, "kv_pages", "Pages of the KV cache.", st.kv_pages);
 	gauge(&t, "kv_pages_free", "Of these, free.", st.kv_pages_free);
 	gauge(&t, "kv_pages_cached", "Of these, held by the prefix cache alone.", st.kv_pages_cached);
+	counter(&t, "forced_tokens_total", "Tokens computed ahead because a grammar forces them.", st.forced_tokens);
+	counter(&t, "forced_tokens_kept_total", "Of these, those that were chosen.", st.kept_tokens);
+	counter(&t, "cache_sheds_total", "Times that pressure took from the caches.", s->sheds);
+	counter(&t, "cache_shed_bytes_total", "What it took.", s->shed_bytes);
+	counter(&t, "cache_pages_loaded_total", "Pages of the prefix cache that a file or a kept region had.", s->cache_loaded);
+	counter(&t, "cache_saves_total", "Times the prefix cache was written to its file.", s->cache_saved);
+	counter(&t, "cache_saves_failed_total", "Times it could not be written.", s->cache_failed);
 	add(&t, "# HELP hearth_ttft_seconds From a request's start to its first token.\n# TYPE hearth_ttft_seconds histogram\n");
 	for (int i = 0; i < 16; i++)
 		add(&t, "hearth_ttft_seconds_bucket{le=\"%g\"} %llu\n", service_buckets[i], (unsigned long long)s->ttft_bucket[i]);

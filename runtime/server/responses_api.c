@@ -45,7 +45,7 @@ static void copy(json_t *to, const char *as, const json_t *from, const char *key
 /* NULL: refused, and the refusal was sent. */
 static json_t *as_chat(struct http_req *r, const json_t *b)
 {
-	static const char *const same[] = { "model", "temperature", "top_p", "stream", "parallel_tool_calls", "seed", "prompt_cache_key", "user", "nvext" };
+	static const char *const same[] = { "model", "temperature", "top_p", "stream", "parallel_tool_calls", "seed", "prompt_cache_key", "conversation_id", "user", "nvext" };
 	const json_t *input = json_object_get(b, "input"), *tools = json_object_get(b, "tools"), *fmt = json_object_get(json_object_get(b, "text"), "format");
 	const char *word;
 	json_t *c, *msgs, *list, *v, *m;
@@ -322,11 +322,6 @@ static long stream_next(void *arg, char *buf, size_t cap)
 	return (long)n;
 }
 
-static bool gone(void *r)
-{
-	return http_gone(r);
-}
-
 static void whole(struct response *j)
 {
 	const struct gen_result *g;
@@ -355,6 +350,7 @@ void api_responses(struct http_req *r, void *service)
 	struct service *s = service;
 	struct response *j = calloc(1, sizeof(*j));
 	struct hearth_err err = { 0 };
+	struct run_opts o;
 	json_t *b, *c;
 	int rc;
 
@@ -376,11 +372,8 @@ void api_responses(struct http_req *r, void *service)
 		response_free(j);
 		return;
 	}
-	rc = run_start(&(struct run_opts){
-		.service = s, .tokens = j->q.tokens.id, .n_tokens = j->q.tokens.n, .max_tokens = j->q.max_tokens, .sample = j->q.sample,
-		.stop = j->q.stop, .n_stop = j->q.n_stop, .prio = j->q.prio, .who = http_who(r), .mode = j->q.mode, .grammar = j->q.grammar,
-		.no_calls = j->q.no_calls, .whole = !j->q.stream, .thinking = j->q.thinking, .wait_ms = (int)s->request_seconds * 1000, .gone = gone, .gone_arg = r,
-	}, &j->run, &err);
+	o = chat_request_run(&j->q, s, r);
+	rc = run_start(&o, &j->run, &err);
 	if (rc) {
 		api_start_failed(s, r, rc, &err);
 		response_free(j);

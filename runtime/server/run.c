@@ -309,7 +309,7 @@ int run_start(const struct run_opts *o, struct run **ret, struct hearth_err *err
 	if (rc)
 		goto fail_said;
 	r->entered = true;
-	rc = service_take(r->s, o->tokens, o->n_tokens, o->prio, o->wait_ms, o->gone, o->gone_arg, &r->slot, err);
+	rc = service_take(r->s, o->tokens, o->n_tokens, o->prio, o->conversation, o->wait_ms, o->gone, o->gone_arg, &r->slot, err);
 	if (rc) {
 		r->slot = NULL;
 		goto fail_said;
@@ -322,6 +322,9 @@ int run_start(const struct run_opts *o, struct run **ret, struct hearth_err *err
 	q.stop = o->stop;
 	q.n_stop = o->n_stop;
 	q.prio = o->prio;
+	q.cache_key = o->cache_key;
+	q.pin_tokens = o->pin_tokens;
+	q.pin_seconds = o->pin_seconds;
 	if (r->match || r->no_calls) {
 		q.mask = on_mask;
 		q.mask_arg = r;

@@ -40,6 +40,9 @@ struct run_opts {
 	uint32_t n_stop;
 	enum gen_prio prio;
 	int who;                   /* key index or -1 */
+	uint64_t conversation;     /* 0: none; its session, where nothing speaks against it */
+	uint64_t cache_key;        /* 0: none; see struct gen_request */
+	uint32_t pin_tokens, pin_seconds;
 	enum run_mode mode;
 	struct grammar *grammar;   /* referenced; NULL with RUN_FREE */
 	bool no_calls, raw;        /* raw: text is not taken apart (completions) */

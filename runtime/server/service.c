@@ -8,6 +8,7 @@
 
 #include "dev/hearth.h"
 #include "server/grammars.h"
+#include "server/keeper.h"
 #include "server/speech.h"
 
 struct slot {
@@ -16,6 +17,7 @@ struct slot {
 	size_t n_held;
 	bool busy;
 	uint64_t used;
+	uint64_t conversation;
 };
 
 /* Seconds: the buckets of the time to first token. */
@@ -143,6 +145,8 @@ int service_open(const struct config *cfg, struct keyring *keys, struct service 
 		goto fail;
 	o.hearth = s->hearth;
 	o.tenant = s->llm;
+	o.prefix_cache = cfg->cache_on;
+	o.keep_kv = cfg->cache_on && cfg->cache_file && hearth_backend_of(s->hearth) == HEARTH_BACKEND_DEVICE;
 	rc = engine_open(&o, &s->engine, err);
 	if (rc)
 		goto fail;
@@ -175,6 +179,9 @@ int service_open(const struct config *cfg, struct keyring *keys, struct service 
 		if (rc)
 			goto fail;
 	}
+	rc = keeper_open(s, &s->keeper, err);
+	if (rc)
+		goto fail;
 	*ret = s;
 	return 0;
 fail:
@@ -194,6 +201,7 @@ void service_close(struct service *s)
 {
 	if (!s)
 		return;
+	keeper_close(s->keeper);
 	speech_close(s->speech);
 	for (uint32_t i = 0; i < s->n_slots; i++) {
 		session_close(s->slots[i].s);
@@ -216,7 +224,7 @@ struct session *slot_session(struct slot *slot)
 	return slot->s;
 }
 
-static struct slot *best_free(struct service *s, const int32_t *tokens, size_t n)
+static struct slot *best_free(struct service *s, const int32_t *tokens, size_t n, uint64_t conversation)
 {
 	struct slot *best = NULL;
 	size_t best_n = 0;
@@ -230,7 +238,8 @@ static struct slot *best_free(struct service *s, const int32_t *tokens, size_t n
 		while (k < n && k < p->n_held && p->held[k] == tokens[k])
 			k++;
 		/* Without anything in common the one unused longest gives way. */
-		if (!best || k > best_n || (k == best_n && p->used < best->used)) {
+		if (!best || k > best_n || (k == best_n && conversation && p->conversation == conversation) ||
+		    (k == best_n && p->used < best->used && !(conversation && best->conversation == conversation))) {
 			best = p;
 			best_n = k;
 		}
@@ -246,7 +255,7 @@ static bool outranked(const struct service *s, enum gen_prio prio)
 	return false;
 }
 
-int service_take(struct service *s, const int32_t *tokens, size_t n, enum gen_prio prio, int wait_ms,
+int service_take(struct service *s, const int32_t *tokens, size_t n, enum gen_prio prio, uint64_t conversation, int wait_ms,
 		 bool (*gone)(void *), void *arg, struct slot **ret, struct hearth_err *err)
 {
 	static _Atomic uint64_t clock;
@@ -272,7 +281,7 @@ int service_take(struct service *s, const int32_t *tokens, size_t n, enum gen_pr
 			rc = err_set(err, -ESHUTDOWN, "the server is stopping");
 			break;
 		}
-		p = outranked(s, prio) ? NULL : best_free(s, tokens, n);
+		p = outranked(s, prio) ? NULL : best_free(s, tokens, n, conversation);
 		if (p)
 			break;
 		clock_gettime(CLOCK_MONOTONIC, &step);
@@ -296,6 +305,7 @@ int service_take(struct service *s, const int32_t *tokens, size_t n, enum gen_pr
 	if (!rc) {
 		p->busy = true;
 		p->used = ++clock;
+		p->conversation = conversation;
 		*ret = p;
 	}
 	/* Whoever was behind a higher rank may go now. */

@@ -23,6 +23,7 @@
 struct hearth;
 struct slot;
 struct grammars;
+struct keeper;
 struct speech;
 
 struct service {
@@ -36,6 +37,8 @@ struct service {
 	struct speech *speech;          /* NULL: no engine is switched on */
 	struct gvocab *vocab;
 	struct grammars *grammars;      /* compiled lately */
+	struct keeper *keeper;          /* pressure, and the cache's file */
+	char cache_note[640];           /* what came of the file; "": nothing to say */
 	struct keyring *keys;           /* the daemon's */
 	atomic_uint queue, request_seconds; /* limits that a reload may change */
 	char model_id[128];
@@ -52,6 +55,7 @@ struct service {
 	/* counters, all monotonic */
 	atomic_ullong requests, refused, cancelled, prompt_tokens, cached_tokens, output_tokens, tool_calls;
 	atomic_ullong ttft_ns, ttft_count, decode_ns;
+	atomic_ullong sheds, shed_bytes, cache_loaded, cache_saved, cache_failed;
 	atomic_ullong ttft_bucket[16];
 };
 
@@ -62,10 +66,11 @@ void service_stop(struct service *s);
 void service_close(struct service *s);
 
 /*
- * A session for @tokens. -EAGAIN: the queue is full (429); -ETIMEDOUT: none came free within
+ * A session for @tokens; of those that hold as much of them, the one that
+ * served @conversation (0: none) last. -EAGAIN: the queue is full (429); -ETIMEDOUT: none came free within
  * @wait_ms; -ESHUTDOWN; -ECANCELED: @gone(@arg) said so while waiting.
  */
-int service_take(struct service *s, const int32_t *tokens, size_t n, enum gen_prio prio, int wait_ms,
+int service_take(struct service *s, const int32_t *tokens, size_t n, enum gen_prio prio, uint64_t conversation, int wait_ms,
 		 bool (*gone)(void *arg), void *arg, struct slot **ret, struct hearth_err *err);
 /* Gives it back with what it holds now. */
 void service_give(struct service *s, struct slot *slot, const int32_t *tokens, size_t n);
