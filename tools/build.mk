@@ -21,6 +21,7 @@ hearth_SRCS := \
 	tools/hearth_plan.c \
 	tools/hearth_say.c \
 	tools/hearth_turn.c \
+	tools/paths.c \
 	# EOL
 SCRIPT_TESTS += \
 	tests/e2e/home_model.py \

@@ -8,6 +8,8 @@
 
 #include "voice/voice.h"
 
+#include "paths.h"
+
 /* Listed in docs/man/hearth.1. */
 enum exit_code {
 	EXIT_OK = 0,
@@ -67,9 +69,6 @@ int complain(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)
 
 /* The exit code of a turn. */
 int exit_of(const struct turn_result *r);
-
-/* A path beside the program: ../share/hearth/@name, the source tree's @name, /usr/share/hearth/@name. */
-void data_path(const char *name, char *buf, size_t size);
 
 /* "12.3 MiB" */
 const char *mib(uint64_t bytes, char buf[32]);

@@ -26,40 +26,6 @@ int complain(int code, const char *fmt, ...)
 	return code;
 }
 
-void data_path(const char *name, char *buf, size_t size)
-{
-	char exe[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	static const char *const beside[] = { "/../share/hearth/", "/../../" };
-	char *slash;
-	int i;
-
-	if (n > 0) {
-		exe[n] = 0;
-		slash = strrchr(exe, '/');
-		if (slash)
-			*slash = 0;
-		for (i = 0; i < 2; i++) {
-			snprintf(buf, size, "%s%s%s", exe, beside[i], name);
-			if (!access(buf, F_OK))
-				return;
-		}
-	}
-	snprintf(buf, size, "/usr/share/hearth/%s", name);
-}
-
-static void cache_path(const char *name, char *buf, size_t size)
-{
-	const char *dir = getenv("HEARTH_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-
-	if (dir && *dir)
-		snprintf(buf, size, "%s/%s", dir, name);
-	else if (xdg && *xdg)
-		snprintf(buf, size, "%s/hearth/%s", xdg, name);
-	else
-		snprintf(buf, size, "%s/.cache/hearth/%s", home && *home ? home : "/tmp", name);
-}
-
 static void progress(void *arg, uint64_t done, uint64_t total)
 {
 	int percent = total ? (int)(done * 100 / total) : 100, i;

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "paths.h"
 #include "dev/hearth.h"
 #include "server/audio_api.h"
 #include "server/chat_api.h"
@@ -336,6 +337,12 @@ int main(int argc, char **argv)
 		if (*end || v > 65535)
 			rc = err_set(&err, -EINVAL, "\"%s\" is not a port", port);
 		d.cfg.http.port = (uint16_t)v;
+	}
+	if (!rc && !d.cfg.cache) {
+		char cache[4096];
+
+		cache_path(".", cache, sizeof(cache));
+		rc = set_option(&d.cfg.cache, cache);
 	}
 	if (!rc && host)
 		rc = config_check_open(&d.cfg, &err);

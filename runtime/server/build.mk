@@ -34,7 +34,7 @@ PKGS += jansson libmicrohttpd
 LIBS += -lgnutls -lwslay
 SCRIPT_TESTS += tests/e2e/hearthd.py tests/e2e/realtime.py tests/e2e/wyoming.py
 PROGS += hearthd
-hearthd_SRCS := tools/hearthd.c
+hearthd_SRCS := tools/hearthd.c tools/paths.c
 TESTS += \
 	test_config \
 	test_service \

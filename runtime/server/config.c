@@ -84,6 +84,7 @@ void config_done(struct config *c)
 struct reader {
 	struct yaml *y;
 	struct hearth_err *err;
+	const char *path;          /* of the configuration */
 	int rc;                    /* first failure; later reads do nothing */
 };
 
@@ -96,6 +97,30 @@ static void text(struct reader *r, yaml_node map, const char *key, char **to)
 	r->rc = yaml_get_str(r->y, map, key, &s, r->err);
 	if (!r->rc && s && set_text(to, s))
 		r->rc = err_set(r->err, -ENOMEM, "out of memory");
+}
+
+/* A file's name: one that does not begin at the root is looked for beside the configuration. */
+static void file_name(struct reader *r, yaml_node map, const char *key, char **to)
+{
+	const char *s = NULL, *slash = strrchr(r->path, '/');
+	char *whole;
+
+	if (r->rc)
+		return;
+	r->rc = yaml_get_str(r->y, map, key, &s, r->err);
+	if (r->rc || !s)
+		return;
+	if (*s == '/' || !*s || !slash) {
+		if (set_text(to, s))
+			r->rc = err_set(r->err, -ENOMEM, "out of memory");
+		return;
+	}
+	if (asprintf(&whole, "%.*s/%s", (int)(slash - r->path), r->path, s) < 0) {
+		r->rc = err_set(r->err, -ENOMEM, "out of memory");
+		return;
+	}
+	free(*to);
+	*to = whole;
 }
 
 static void number(struct reader *r, yaml_node map, const char *key, int64_t min, int64_t max, uint32_t *to)
@@ -141,9 +166,9 @@ static void listen_at(struct reader *r, yaml_node n, struct config_listen *l)
 	text(r, n, "host", &l->host);
 	number(r, n, "port", 0, 65535, &port);
 	l->port = (uint16_t)port;
-	text(r, n, "unix", &l->unix_path);
-	text(r, n, "tls_cert", &l->tls_cert);
-	text(r, n, "tls_key", &l->tls_key);
+	file_name(r, n, "unix", &l->unix_path);
+	file_name(r, n, "tls_cert", &l->tls_cert);
+	file_name(r, n, "tls_key", &l->tls_key);
 	text(r, n, "cors", &l->cors);
 	flag(r, n, "enabled", &l->on);
 	if (!r->rc && !l->tls_cert != !l->tls_key)
@@ -165,7 +190,7 @@ static void one_key(struct reader *r, struct config *c, yaml_node n)
 	k->prio = GEN_NORMAL;
 	text(r, n, "name", &k->name);
 	text(r, n, "key", &k->secret);
-	text(r, n, "key_file", &file);
+	file_name(r, n, "key_file", &file);
 	text(r, n, "priority", &prio);
 	number(r, n, "max_tokens", 1, 1 << 20, &k->max_tokens);
 	number(r, n, "concurrent", 1, 1024, &k->concurrent);
@@ -295,7 +320,7 @@ static void read_all(struct reader *r, struct config *c)
 	}
 	r->rc = yaml_no_other_keys(r->y, yaml_root(r->y), top, r->err);
 	n = section(r, "model", model);
-	text(r, n, "path", &c->model);
+	file_name(r, n, "path", &c->model);
 	text(r, n, "id", &c->model_id);
 	text(r, n, "backend", &c->backend);
 	text(r, n, "kv", &c->kv);
@@ -331,11 +356,11 @@ static void read_all(struct reader *r, struct config *c)
 	flag(r, n, "stt", &c->stt);
 	flag(r, n, "tts", &c->tts);
 	text(r, n, "voice", &c->voice);
-	text(r, n, "lm", &c->lm);
-	text(r, n, "dict", &c->dict);
-	text(r, n, "home", &c->home);
-	text(r, n, "cache", &c->cache);
-	text(r, n, "vad", &c->vad);
+	file_name(r, n, "lm", &c->lm);
+	file_name(r, n, "dict", &c->dict);
+	file_name(r, n, "home", &c->home);
+	file_name(r, n, "cache", &c->cache);
+	file_name(r, n, "vad", &c->vad);
 	n = section(r, "wyoming", wyoming);
 	listen_at(r, n, &c->wyoming);
 	wyoming_addresses(r, n, c);
@@ -364,7 +389,7 @@ int config_check_open(const struct config *c, struct hearth_err *err)
 
 int config_load(const char *path, struct config *ret, struct hearth_err *err)
 {
-	struct reader r = { .err = err };
+	struct reader r = { .err = err, .path = path };
 	struct config c;
 	int rc = yaml_load_file(path, &r.y, err);
 

@@ -27,12 +27,12 @@ static void a_whole_file_is_taken(void **state)
 	if (load("model: {path: m.gguf, id: home, context: 2048, kv: f16, sessions: 2}\n"
 		 "memory: {kv_max: 300M}\n"
 		 "http: {host: 0.0.0.0, port: 9000, max_body: 2M, queue: 5}\n"
-		 "wyoming: {enabled: on, listen: [{port: 10400, services: [asr, intent]}, {unix: /tmp/x}]}\n"
+		 "wyoming: {enabled: on, listen: [{port: 10400, services: [asr, intent]}, {unix: /run/x}]}\n"
 		 "keys:\n - {name: ha, key: 0123456789abcdef, priority: voice, concurrent: 2}\n"
 		 " - {name: bot, key: fedcba9876543210, priority: background, max_tokens: 64, requests_per_minute: 30}\n"
 		 "log: {json: yes}\n", &c, &err))
 		fail_msg("%s", err.text);
-	assert_string_equal(c.model, "m.gguf");
+	assert_string_equal(c.model, "/tmp/m.gguf"); /* beside the configuration */
 	assert_int_equal(c.ctx, 2048);
 	assert_int_equal(c.kv_max, 300 << 20);
 	assert_int_equal(c.http.port, 9000);
@@ -40,7 +40,7 @@ static void a_whole_file_is_taken(void **state)
 	assert_int_equal(c.wy[0].at.port, 10400);
 	assert_int_equal(c.wy[0].services, WYOMING_ASR | WYOMING_INTENT);
 	assert_int_equal(c.wy[1].services, WYOMING_ALL);
-	assert_string_equal(c.wy[1].at.unix_path, "/tmp/x");
+	assert_string_equal(c.wy[1].at.unix_path, "/run/x");
 	assert_true(c.wyoming.on);
 	assert_int_equal(c.n_keys, 2);
 	assert_int_equal(c.keys[0].prio, GEN_VOICE);
