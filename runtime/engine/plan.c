@@ -258,6 +258,7 @@ int engine_plan(const struct engine_opts *o, struct engine_plan *ret, struct hea
 	const struct ops *ops;
 	struct gguf *g = NULL;
 	struct tok *tok = NULL;
+	struct model *dry = NULL; /* a plan for a file that cannot be opened is no plan */
 	int r;
 
 	if (!o->model)
@@ -269,9 +270,10 @@ int engine_plan(const struct engine_opts *o, struct engine_plan *ret, struct hea
 	if (r)
 		return r;
 	/* The architecture first: what is wrong with an unknown one is just that. */
-	(void)((r = model_shape_read(g, NULL, &p.shape, err)) || (r = tok_open(g, &tok, err)) ||
-	       (r = plan_choose(g, o, &ops, tok, &p, err)) ||
+	(void)((r = model_shape_read(g, NULL, &p.shape, err)) || (r = model_bind(g, &dry, err)) ||
+	       (r = tok_open(g, &tok, err)) || (r = plan_choose(g, o, &ops, tok, &p, err)) ||
 	       (r = plan_fit(g, o, ops, tok, o->tenant, &p, err)));
+	model_free(dry);
 	tok_free(tok);
 	gguf_close(g);
 	if (r) {

@@ -264,6 +264,27 @@ def an_unknown_architecture_is_named():
 
 
 @case(needs_model=True)
+def a_model_with_a_tensor_gone_or_misshapen_is_exit_6():
+    whole = open(MODEL, "rb").read()
+    name = b"blk.3.ffn_up.weight"
+    at = whole.index(name)
+    dims, shape = struct.unpack_from("<I2Q", whole, at + len(name))[0], at + len(name) + 4
+    assert dims == 2
+    gone = bytearray(whole)
+    gone[at:at + len(name)] = b"blk.3.ffn_uq.weight"
+    narrow = bytearray(whole)
+    struct.pack_into("<2Q", narrow, shape, *reversed(struct.unpack_from("<2Q", whole, shape)))
+    flat = bytearray(whole)
+    struct.pack_into("<2Q", flat, shape, 0, 0)
+    for file, data, *words in (("gone.gguf", gone, "blk.3.ffn_up.weight"), ("narrow.gguf", narrow, "blk.3.ffn_up.weight"), ("flat.gguf", flat, "blk.3.ffn_up.weight")):
+        with open(path(file), "wb") as f:
+            f.write(data)
+        refused(run("plan", path(file)), 6, *words)
+        refused(turn("-m", path(file), command()), 6, *words)
+        os.unlink(path(file))
+
+
+@case(needs_model=True)
 def a_truncated_model_is_exit_6():
     with open(MODEL, "rb") as f:
         data = f.read()
