@@ -23,6 +23,7 @@
 #include "server/audio_api.h"
 #include "server/chat_api.h"
 #include "server/config.h"
+#include "server/embed_api.h"
 #include "server/http.h"
 #include "server/info_api.h"
 #include "server/realtime.h"
@@ -63,6 +64,7 @@ static const struct http_route routes[] = {
 	{ "GET", "/v1/audio/voices", 0, api_voices },
 	{ "GET", "/v1/realtime", HTTP_UPGRADE, api_realtime },
 	{ "POST", "/v1/responses", 0, api_responses },
+	{ "POST", "/v1/embeddings", 0, api_embeddings },
 	{ "POST", "/tokenize", 0, api_tokenize },
 	{ "POST", "/detokenize", 0, api_detokenize },
 	{ "POST", "/apply-template", 0, api_apply_template },

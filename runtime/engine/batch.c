@@ -67,11 +67,13 @@ static void sync_session(struct engine *e, struct gen *g)
 	const uint32_t most = g->n_want - 1;
 	uint32_t n = 0, shared;
 
-	if (!g->r.on_prompt)
+	const bool all = g->r.on_prompt || g->r.hidden_all;
+
+	if (!all)
 		while (n < most && n < s->seq.len && s->seq.token[n] == s->want[n])
 			n++;
 	kv_seq_rewind(e->kv, &s->seq, n);
-	if (e->prefix && !g->r.on_prompt && prefix_peek(e->prefix, s->want, most) > n) {
+	if (e->prefix && !all && prefix_peek(e->prefix, s->want, most) > n) {
 		kv_seq_rewind(e->kv, &s->seq, 0);
 		shared = prefix_find(e->prefix, s->want, most, s->seq.page);
 		s->seq.n_page = kv_pages_for(shared);
@@ -199,20 +201,47 @@ static bool earlier(const struct gen *a, const struct gen *b)
 /* Lock held. False: nothing to run, or *ret_failed ran out of memory. */
 static bool choose(struct engine *e, struct step *st, struct gen **ret_failed, struct hearth_err *err)
 {
-	struct gen *prefill = NULL;
-	bool voice = false, decodes = false;
+	struct gen *prefill = NULL, *hidden = NULL;
+	bool voice = false, decodes = false, others = false;
 	uint32_t i, n, out, more;
 
 	*st = (struct step){ .b = { .token = e->row_token, .seq = e->row_seq, .out = e->row_out } };
 	/* Half of a step's rows stay for a prompt, however small steps are. */
 	st->extra = e->plan.chunk / 2 < OUT_EXTRA ? e->plan.chunk / 2 : OUT_EXTRA;
-	for (i = 0; i < e->plan.sessions; i++)
+	for (i = 0; i < e->plan.sessions; i++) {
+		gen_of(e, i)->step_n = 0;
 		voice |= gen_of(e, i)->state == GEN_S_ACTIVE && gen_of(e, i)->r.prio == GEN_VOICE;
+	}
 	for (i = 0; i < e->plan.sessions; i++) {
 		struct gen *g = gen_of(e, i);
 
-		g->step_n = 0;
 		if (g->state != GEN_S_ACTIVE || (voice && g->r.prio != GEN_VOICE))
+			continue;
+		if (!g->r.on_hidden)
+			others = true;
+		else if (!hidden || earlier(g, hidden))
+			hidden = g;
+	}
+	if (hidden && (!others || e->hidden_turn)) {
+		e->hidden_turn = false;
+		n = left(hidden);
+		if (n > (others ? CHUNK_BESIDE : e->plan.chunk))
+			n = others ? CHUNK_BESIDE : e->plan.chunk;
+		if (n > e->plan.chunk)
+			n = e->plan.chunk;
+		st->b.hidden = true;
+		st->extra = n;
+		out = hidden->r.hidden_all ? n : n == left(hidden);
+		if (!add(e, st, hidden, n, 0, out, ret_failed, err))
+			return false;
+		st->b.n_seq = st->n_gen;
+		return true;
+	}
+	e->hidden_turn = hidden != NULL;
+	for (i = 0; i < e->plan.sessions; i++) {
+		struct gen *g = gen_of(e, i);
+
+		if (g->state != GEN_S_ACTIVE || (voice && g->r.prio != GEN_VOICE) || g->r.on_hidden)
 			continue;
 		if (left(g) > 1 || (g->r.on_prompt && g->s->seq.len < g->res.n_prompt)) {
 			if (!prefill || earlier(g, prefill))
@@ -421,6 +450,27 @@ static void report_prompt(struct engine *e, struct gen *g, struct hearth_err *er
 	}
 }
 
+/* The rows of the step that are wanted, through the last norm. */
+static void report_hidden(struct engine *e, const struct step *st, struct gen *g)
+{
+	const uint32_t d = e->plan.shape.d, at = g->s->seq.len - st->b.n_out;
+	const float *norm = e->model->out_norm;
+	uint32_t i, k;
+
+	for (i = 0; i < st->b.n_out; i++) {
+		const float *x = e->ops->bufs(e->ctx)->x + (size_t)i * d;
+		double sum = 0;
+		float scale;
+
+		for (k = 0; k < d; k++)
+			sum += (double)x[k] * (double)x[k];
+		scale = (float)(1 / sqrt(sum / d + (double)e->plan.shape.eps));
+		for (k = 0; k < d; k++)
+			e->hidden[k] = x[k] * scale * norm[k];
+		g->r.on_hidden(g->r.arg, at + i, e->hidden, d);
+	}
+}
+
 static uint32_t pin_len(const struct gen *g)
 {
 	return g->r.pin_tokens && g->r.pin_tokens < g->res.n_prompt ? g->r.pin_tokens : g->res.n_prompt;
@@ -460,6 +510,8 @@ static void book(struct engine *e, struct step *st, uint64_t t0, uint64_t t1)
 
 		if (g->r.on_prompt && g->s->seq.len <= g->res.n_prompt)
 			report_prompt(e, g, &err);
+		if (g->r.on_hidden)
+			report_hidden(e, st, g);
 		if (g->s->seq.len < g->n_want)
 			continue;
 		if (!g->r.max_tokens)

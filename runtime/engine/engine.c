@@ -231,7 +231,8 @@ static int open_parts(struct engine *e, struct hearth_err *err)
 	e->row_out = calloc(rows, sizeof(*e->row_out));
 	e->row_seq = calloc(rows, sizeof(*e->row_seq));
 	e->row_gen = calloc(rows, sizeof(struct gen *));
-	if (!e->row_token || !e->row_out || !e->row_seq || !e->row_gen)
+	e->hidden = calloc(e->plan.shape.d, sizeof(*e->hidden));
+	if (!e->row_token || !e->row_out || !e->row_seq || !e->row_gen || !e->hidden)
 		return err_set(err, -ENOMEM, "no memory for steps of %u rows", rows);
 	if ((r = find_valid(e, err)) || (r = sessions_open(e, err)))
 		return r;
@@ -328,6 +329,7 @@ void engine_close(struct engine *e)
 	free(e->row_out);
 	free(e->row_seq);
 	free(e->row_gen);
+	free(e->hidden);
 	pthread_cond_destroy(&e->done);
 	pthread_cond_destroy(&e->work);
 	pthread_mutex_destroy(&e->lock);
@@ -354,6 +356,11 @@ const struct gguf *engine_gguf(const struct engine *e)
 struct hearth_tenant *engine_tenant(const struct engine *e)
 {
 	return e->tenant;
+}
+
+bool engine_can_embed(const struct engine *e)
+{
+	return e->ops->hidden;
 }
 
 void engine_stats(struct engine *e, struct engine_stats *ret)

@@ -102,6 +102,7 @@ const struct engine_plan *engine_the_plan(const struct engine *e);
 const struct tok *engine_tokenizer(const struct engine *e);
 const struct gguf *engine_gguf(const struct engine *e);
 struct hearth_tenant *engine_tenant(const struct engine *e);
+bool engine_can_embed(const struct engine *e);   /* the backend gives the last norm's output */
 
 /* -- sessions ------------------------------------------------------------------ */
 
@@ -186,6 +187,13 @@ struct gen_request {
 	/* Log-probability of each prompt token i >= n_cached+1 given those before it;
 	 * switches reuse off so that all come. May be NULL. */
 	void (*on_prompt)(void *arg, uint32_t i, int32_t token, float logprob);
+	/*
+	 * For embeddings, with max_tokens 0: rows of the last norm's output, [d]
+	 * floats, of the last prompt token, or with .hidden_all of each in order
+	 * (which switches reuse off). engine_can_embed() says whether it can be had.
+	 */
+	void (*on_hidden)(void *arg, uint32_t i, const float *row, uint32_t d);
+	bool hidden_all;
 	void (*on_done)(void *arg, const struct gen_result *r);   /* last call; may be NULL */
 	void *arg;
 };

@@ -74,7 +74,7 @@ static uint64_t host_bytes(const struct engine_plan *p)
 
 	n += kv_host_bytes(p->kv_pages) + prefix_host_bytes(p->kv_pages);
 	n += sizeof(struct model) + p->shape.layers * sizeof(struct model_layer);
-	n += words * 2 * sizeof(uint32_t);
+	n += words * 2 * sizeof(uint32_t) + p->shape.d * sizeof(float);
 	n += (uint64_t)(p->chunk + p->sessions) *
 	     (sizeof(int32_t) + sizeof(uint32_t) + sizeof(struct batch_seq) + sizeof(struct gen *));
 	n += p->sessions * (sizeof(struct session) + kv_seq_host_bytes(p->ctx) +

@@ -87,6 +87,8 @@ struct engine {
 	struct prefix *prefix;       /* NULL: off */
 	size_t text_max;
 	uint32_t *mask;              /* [vocab/32] scratch of the worker */
+	float *hidden;               /* [d] one row for gen_request.on_hidden */
+	bool hidden_turn;            /* the next step is one for .on_hidden, which are alone in theirs */
 	uint32_t *valid;             /* [vocab/32] 1: a token that exists; NULL: all do */
 	int32_t *row_token;          /* [chunk + sessions] of the step */
 	uint32_t *row_out;

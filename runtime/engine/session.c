@@ -166,6 +166,10 @@ static int check(struct session *s, const struct gen_request *r, struct hearth_e
 				       r->tokens[i], i, p->shape.vocab);
 	if ((unsigned)r->prio > GEN_VOICE)
 		return err_set(err, -EINVAL, "unknown priority %d", (int)r->prio);
+	if (r->on_hidden && r->max_tokens)
+		return err_set(err, -EINVAL, "a request for embeddings makes no tokens");
+	if (r->on_hidden && !engine_can_embed(s->e))
+		return err_set(err, -EOPNOTSUPP, "the backend %s gives no embeddings", s->e->ops->name);
 	if (r->n_stop_tokens > STOP_TOKENS_MAX)
 		return err_set(err, -EINVAL, "%u stop tokens; at most %u are possible", r->n_stop_tokens,
 			       STOP_TOKENS_MAX);

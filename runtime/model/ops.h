@@ -43,6 +43,12 @@ struct batch {
 	const struct batch_seq *seq;  /* [n_seq] in row order */
 	uint32_t n_out;               /* rows that go through the head */
 	const uint32_t *out;          /* [n_out] row numbers, ascending */
+	/*
+	 * The residual stream is wanted, not logits: n_out may be any number of rows,
+	 * the head is left out, and bufs()->x holds the n_out rows afterwards. Only
+	 * for tables that say .hidden.
+	 */
+	bool hidden;
 };
 
 struct ops_opts {
@@ -94,6 +100,7 @@ enum ops_kv {
 
 struct ops {
 	const char *name;      /* "cpu/avx512-vnni", "cuda": said at start */
+	bool hidden;           /* batch.hidden is honoured */
 
 	int (*plan)(const struct model_shape *s, const struct ops_opts *o,
 		    struct ops_need *ret, struct hearth_err *err);

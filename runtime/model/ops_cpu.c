@@ -681,6 +681,7 @@ static const struct ops var = { \
 	.head = cpu_head, \
 	.bufs = cpu_bufs, \
 	.logits = cpu_logits, \
+	.hidden = true, \
 	.kv_copy = cpu_kv_copy, \
 	.interrupt = cpu_interrupt, \
 	.interrupted = cpu_interrupted, \

@@ -368,6 +368,7 @@ static bool ref_interrupted(struct ops_ctx *base)
 
 const struct ops ops_ref = {
 	.name = "ref",
+	.hidden = true,
 	.plan = ref_plan,
 	.open = ref_open,
 	.close = ref_close,

@@ -77,7 +77,8 @@ static int qwen2_forward(struct ops_ctx *c, const struct batch *b, struct hearth
 		if (o->interrupted && o->interrupted(c))
 			return err_set(err, -ECANCELED, "the step was cancelled at layer %u", i);
 	}
-	o->head(c, b, t->x);
+	if (!b->hidden)
+		o->head(c, b, t->x);
 	return 0;
 }
 

@@ -5,6 +5,7 @@ RT_SRCS += \
 	runtime/server/chat_api.c \
 	runtime/server/chat_request.c \
 	runtime/server/config.c \
+	runtime/server/embed_api.c \
 	runtime/server/grammars.c \
 	runtime/server/http.c \
 	runtime/server/info_api.c \

@@ -588,7 +588,7 @@ static bool encode_plain(struct service *s, struct http_req *r, struct chat_requ
 	return true;
 }
 
-static bool check_model(struct service *s, struct http_req *r, const json_t *b)
+bool chat_request_model(struct service *s, struct http_req *r, const json_t *b)
 {
 	const char *m = json_string_value(json_object_get(b, "model"));
 	static const char *const any[] = { "", "default", "local-model", "gpt-3.5-turbo", "gpt-4", "gpt-4o", "gpt-4o-mini", "jetson-llm" };
@@ -756,7 +756,7 @@ bool chat_request_from(struct service *s, struct http_req *r, json_t *body, bool
 		http_error(r, 500, NULL, NULL, "out of memory");
 		return false;
 	}
-	if (!check_model(s, r, q->body) || !sampling(s, r, q) || !priority(s, r, q))
+	if (!chat_request_model(s, r, q->body) || !sampling(s, r, q) || !priority(s, r, q))
 		return false;
 	if (!(chat ? encode_chat(s, r, q, NULL) : encode_plain(s, r, q)))
 		return false;
@@ -770,5 +770,5 @@ bool chat_request_messages(struct service *s, struct http_req *r, struct chat_re
 	memset(q, 0, sizeof(*q));
 	q->chat = true;
 	q->body = http_json(r);
-	return q->body && check_model(s, r, q->body) && encode_chat(s, r, q, ret_prompt);
+	return q->body && chat_request_model(s, r, q->body) && encode_chat(s, r, q, ret_prompt);
 }

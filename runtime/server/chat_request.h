@@ -46,6 +46,8 @@ bool chat_request_from(struct service *s, struct http_req *r, json_t *body, bool
 /* Messages and tools only, without sampling: for token counts and templates. */
 bool chat_request_messages(struct service *s, struct http_req *r, struct chat_request *q, char **ret_prompt);
 void chat_request_done(struct chat_request *q);
+/* Whether the body's "model" means the one that is served; false: the 404 has been sent. */
+bool chat_request_model(struct service *s, struct http_req *r, const json_t *body);
 
 /* What the runner is asked for @q; its texts stay @q's. */
 struct run_opts chat_request_run(const struct chat_request *q, struct service *s, struct http_req *r);

@@ -38,7 +38,7 @@ int config_defaults(struct config *c, struct hearth_err *err)
 	c->cache_max = 256u << 20;
 	c->cache_seconds = 300;
 	if (set_text(&c->http.host, "127.0.0.1") || set_text(&c->wyoming.host, "127.0.0.1") ||
-	    set_text(&c->kv, "int8") || set_text(&c->backend, "auto") || set_text(&c->voice, "slt"))
+	    set_text(&c->kv, "int8") || set_text(&c->backend, "auto") || set_text(&c->embeddings, "auto") || set_text(&c->voice, "slt"))
 		return err_set(err, -ENOMEM, "out of memory");
 	return 0;
 }
@@ -68,6 +68,7 @@ void config_done(struct config *c)
 	free(c->model);
 	free(c->model_id);
 	free(c->backend);
+	free(c->embeddings);
 	free(c->kv);
 	free(c->device);
 	free(c->voice);
@@ -302,7 +303,7 @@ static void wyoming_addresses(struct reader *r, yaml_node n, struct config *c)
 static void read_all(struct reader *r, struct config *c)
 {
 	static const char *const top[] = { "model", "cache", "memory", "http", "speech", "wyoming", "keys", "log", NULL };
-	static const char *const model[] = { "path", "id", "backend", "kv", "context", "sessions", "threads", "chunk", "thinking", "jump_forward", NULL };
+	static const char *const model[] = { "path", "id", "backend", "kv", "context", "sessions", "threads", "chunk", "thinking", "jump_forward", "embeddings", NULL };
 	static const char *const cache[] = { "enabled", "file", "max", "seconds", NULL };
 	static const char *const memory[] = { "device", "device_required", "weights_max", "kv_max", "kv_min", NULL };
 	static const char *const http[] = { "enabled", "host", "port", "unix", "tls_cert", "tls_key", "cors", "max_body",
@@ -330,6 +331,9 @@ static void read_all(struct reader *r, struct config *c)
 	number(r, n, "chunk", 8, 8192, &c->chunk);
 	flag(r, n, "thinking", &c->thinking);
 	flag(r, n, "jump_forward", &c->jump_forward);
+	text(r, n, "embeddings", &c->embeddings);
+	if (!r->rc && strcmp(c->embeddings, "auto") && strcmp(c->embeddings, "mean") && strcmp(c->embeddings, "last") && strcmp(c->embeddings, "off"))
+		r->rc = yaml_refuse(r->y, yaml_get(r->y, n, "embeddings"), -EINVAL, r->err, "\"embeddings\" must be auto, mean, last or off");
 	if (!r->rc && strcmp(c->kv, "int8") && strcmp(c->kv, "f16"))
 		r->rc = yaml_refuse(r->y, yaml_get(r->y, n, "kv"), -EINVAL, r->err, "\"kv\" must be int8 or f16");
 	n = section(r, "cache", cache);

@@ -39,6 +39,7 @@ struct config_wyoming {
 struct config {
 	/* model: */
 	char *model, *model_id, *backend, *kv;
+	char *embeddings;          /* auto (as the model's file says), mean, last, off */
 	uint32_t ctx, sessions, threads, chunk;
 	bool thinking;             /* default for requests that do not say */
 	bool jump_forward;         /* compute what a grammar forces in one step */

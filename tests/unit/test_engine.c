@@ -7,6 +7,8 @@
 #include "synth.h"
 #include "dev/hearth.h"
 #include "engine/engine.h"
+#include "gguf/gguf.h"
+#include "gguf/quant.h"
 #include "token/tokenizer.h"
 
 #include <math.h>
@@ -79,6 +81,18 @@ static bool on_token(void *arg, const struct gen_token *t)
 	if (h->slow_us)
 		nanosleep(&(struct timespec){ .tv_nsec = h->slow_us * 1000l }, NULL);
 	return h->stop_after && h->n >= h->stop_after;
+}
+
+/* The best two instead of the tokens. */
+static bool on_top(void *arg, const struct gen_token *t)
+{
+	struct heard *h = arg;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		h->id[i] = t->pick->top[i].token;
+		h->logprob[i] = t->pick->top[i].logprob;
+	}
+	return false;
 }
 
 static void on_prompt(void *arg, uint32_t i, int32_t token, float logprob)
@@ -768,6 +782,127 @@ static void same_however_cut(void **state)
 	}
 }
 
+/* -- embeddings ------------------------------------------------------------------------ */
+
+struct rows {
+	uint32_t n, first, d;
+	float row[400][128];
+};
+
+static void on_hidden(void *arg, uint32_t i, const float *row, uint32_t d)
+{
+	struct rows *h = arg;
+
+	if (!h->n)
+		h->first = i;
+	assert_int_equal(i, h->first + h->n);
+	assert_int_equal(d, 128);
+	h->d = d;
+	memcpy(h->row[h->n++], row, d * sizeof(*row));
+}
+
+/* One row of a matrix in the file, as floats. */
+static void file_row(const char *name, uint32_t r, float *to)
+{
+	struct hearth_err err = { 0 };
+	const struct gguf_tensor *t;
+	const struct quant_type *q;
+	struct gguf *g;
+	uint64_t bytes;
+	uint8_t buf[4096];
+	FILE *f = fopen(path, "r");
+
+	assert_int_equal(gguf_open(path, &g, &err), 0);
+	t = gguf_tensor(g, name);
+	q = quant_type(t->type);
+	assert_int_equal(quant_row_bytes(t->type, t->ne[0], &bytes), 0);
+	assert_int_equal(fseek(f, (long)(t->offset + r * bytes), SEEK_SET), 0);
+	assert_int_equal(fread(buf, 1, bytes, f), bytes);
+	q->to_f32(buf, to, t->ne[0]);
+	fclose(f);
+	gguf_close(g);
+}
+
+/*
+ * The rows are the last norm's output: what the head makes of them is the
+ * model's own distribution. And they do not depend on who is beside.
+ */
+static void embeddings(void **state)
+{
+	static struct rows one, all, beside;
+	static struct heard h, other;
+	struct engine_opts o = opts();
+	struct hearth_err err = { 0 };
+	struct gen_request r, q;
+	struct gen_result res;
+	struct session *s, *s2;
+	struct gen *g, *g2;
+	struct engine *e;
+	int32_t t[300];
+	float head[128];
+	double logit[2];
+
+	o.sessions = 2;
+	e = open_with(&o);
+	s = session(e);
+	s2 = session(e);
+	assert_true(engine_can_embed(e));
+	tokens(t, 300, 12);
+	gen_defaults(&r);
+	r.tokens = t;
+	r.n_tokens = 300;
+	r.max_tokens = 0;
+	r.on_hidden = on_hidden;
+	r.arg = &one;
+	assert_int_equal(gen_start(s, &r, &g, &err), 0);
+	gen_wait(g, -1, &res);
+	gen_free(g);
+	assert_int_equal(res.finish, GEN_LENGTH);
+	assert_int_equal(one.n, 1);
+	assert_int_equal(one.first, 299);
+	r.hidden_all = true;
+	r.arg = &all;
+	assert_int_equal(gen_start(s, &r, &g, &err), 0);
+	gen_wait(g, -1, &res);
+	gen_free(g);
+	assert_int_equal(all.n, 300);
+	assert_int_equal(all.first, 0);
+	assert_memory_equal(all.row[299], one.row[0], sizeof(one.row[0]));
+	/* beside one that decodes, and it beside them */
+	request(&q, &h, t, 40, 60);
+	run(s2, &q, &h);
+	session_rewind(s2, 0);
+	request(&q, &other, t, 40, 60);
+	assert_int_equal(gen_start(s2, &q, &g2, &err), 0);
+	r.arg = &beside;
+	assert_int_equal(gen_start(s, &r, &g, &err), 0);
+	gen_wait(g, -1, &res);
+	gen_free(g);
+	gen_wait(g2, -1, &other.res);
+	gen_free(g2);
+	assert_int_equal(beside.n, 300);
+	assert_memory_equal(beside.row, all.row, 300 * sizeof(all.row[0]));
+	assert_memory_equal(other.id, h.id, 60 * sizeof(*h.id));
+	/* the head over the last row, against the log-probabilities of the two best tokens */
+	session_rewind(s, 0);
+	request(&q, &h, t, 300, 1);
+	q.sample.n_logprobs = 2;
+	q.on_token = on_top;
+	run(s, &q, &h);
+	for (int i = 0; i < 2; i++) {
+		file_row("token_embd.weight", (uint32_t)h.id[i], head);
+		logit[i] = 0;
+		for (int k = 0; k < 128; k++)
+			logit[i] += (double)head[k] * (double)one.row[0][k];
+	}
+	/* The head rounds what it reads to int8. */
+	assert_true(fabs((logit[0] - logit[1]) / (double)(h.logprob[0] - h.logprob[1]) - 1) < 0.01);
+	/* refusals */
+	r.max_tokens = 1;
+	assert_int_equal(gen_start(s, &r, &g, &err), -EINVAL);
+	engine_close(e);
+}
+
 /* -- tokens that are foreseen --------------------------------------------------------- */
 
 struct oracle {
@@ -1062,6 +1197,7 @@ int main(void)
 		cmocka_unit_test(batched_like_alone),
 		cmocka_unit_test(same_however_cut),
 		cmocka_unit_test(foreseen),
+		cmocka_unit_test(embeddings),
 		cmocka_unit_test(voice_first),
 		cmocka_unit_test(memory),
 		cmocka_unit_test(many_clients),
