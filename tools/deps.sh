@@ -36,6 +36,7 @@ WANTED=(
 	bc
 	bison
 	busybox-static
+	chromium
 	clang
 	cpio
 	debian-archive-keyring

@@ -24,8 +24,10 @@
 #include "server/chat_api.h"
 #include "server/config.h"
 #include "server/embed_api.h"
+#include "server/home_api.h"
 #include "server/http.h"
 #include "server/info_api.h"
+#include "server/page.h"
 #include "server/realtime.h"
 #include "server/responses_api.h"
 #include "server/service.h"
@@ -53,6 +55,10 @@ static const struct http_route routes[] = {
 	{ "GET", "/models", 0, api_models },
 	{ "GET", "/v1/models/", HTTP_PREFIX, api_model },
 	{ "GET", "/v1/memory", 0, api_memory },
+	{ "GET", "/", HTTP_OPEN, api_page },
+	{ "GET", "/web/", HTTP_OPEN | HTTP_PREFIX, api_page_file },
+	{ "GET", "/v1/home", 0, api_home },
+	{ "POST", "/v1/home/call", 0, api_home_call },
 	{ "POST", "/v1/chat/completions", 0, api_chat },
 	{ "POST", "/chat/completions", 0, api_chat },
 	{ "POST", "/v1/chat/completions/input_tokens", 0, api_count_tokens },

@@ -7,11 +7,13 @@ RT_SRCS += \
 	runtime/server/config.c \
 	runtime/server/embed_api.c \
 	runtime/server/grammars.c \
+	runtime/server/home_api.c \
 	runtime/server/http.c \
 	runtime/server/info_api.c \
 	runtime/server/keyring.c \
 	runtime/server/keeper.c \
 	runtime/server/listen.c \
+	runtime/server/page.c \
 	runtime/server/realtime.c \
 	runtime/server/realtime_answer.c \
 	runtime/server/realtime_input.c \
@@ -31,9 +33,11 @@ RT_SRCS += \
 	runtime/server/wyoming_speak.c \
 	runtime/server/zeroconf.c \
 	# EOL
+# the page's files are taken in as they lie
+$(BUILD)/obj/runtime/server/page.o: $(wildcard runtime/server/web/*)
 PKGS += jansson libmicrohttpd
 LIBS += -lgnutls -lwslay
-SCRIPT_TESTS += tests/e2e/hearthd.py tests/e2e/realtime.py tests/e2e/wyoming.py
+SCRIPT_TESTS += tests/e2e/hearthd.py tests/e2e/page.py tests/e2e/realtime.py tests/e2e/wyoming.py
 PROGS += hearthd
 hearthd_SRCS := tools/hearthd.c tools/paths.c
 TESTS += \

@@ -414,6 +414,21 @@ static const char *bearer(struct http_req *r)
 	return a;
 }
 
+/*
+ * Any page that a browser shows could ask a server on the same machine, and
+ * without keys it would be let in. Only a browser sends Origin, and cannot be
+ * made to lie about it.
+ */
+static bool foreign(struct http_req *r)
+{
+	const char *origin = http_header(r, "Origin"), *host = http_header(r, "Host"), *cors = r->s->o.cors, *at;
+
+	if (!origin || (cors && (!strcmp(cors, "*") || !strcasecmp(cors, origin))))
+		return false;
+	at = strstr(origin, "://");
+	return !at || !host || strcasecmp(at + 3, host);
+}
+
 /* Finds the route and the right to use it; false when it answered already. */
 static bool admit(struct http_req *r)
 {
@@ -450,6 +465,10 @@ static bool admit(struct http_req *r)
 		} else {
 			http_error(r, 404, "not_found", NULL, "there is no %.200s here", r->path);
 		}
+		return false;
+	}
+	if (foreign(r)) {
+		http_error(r, 403, "foreign_origin", NULL, "a page of another origin asks; http: {cors: ORIGIN} in the configuration lets it");
 		return false;
 	}
 	if (o->auth && o->auth(o->ctx, bearer(r), &r->who) && !(r->route->flags & HTTP_OPEN)) {

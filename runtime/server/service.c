@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "dev/hearth.h"
+#include "home/home.h"
 #include "server/grammars.h"
 #include "server/keeper.h"
 #include "server/speech.h"
@@ -124,6 +125,7 @@ int service_open(const struct config *cfg, struct keyring *keys, struct service 
 	s->queue = cfg->queue;
 	s->request_seconds = cfg->request_seconds;
 	pthread_mutex_init(&s->lock, NULL);
+	pthread_mutex_init(&s->home_lock, NULL);
 	pthread_condattr_init(&ca);
 	pthread_condattr_setclock(&ca, CLOCK_MONOTONIC);
 	pthread_cond_init(&s->freed, &ca);
@@ -182,6 +184,11 @@ int service_open(const struct config *cfg, struct keyring *keys, struct service 
 	rc = keeper_open(s, &s->keeper, err);
 	if (rc)
 		goto fail;
+	if (cfg->home) {
+		rc = home_load(cfg->home, &s->home, err);
+		if (rc)
+			goto fail;
+	}
 	*ret = s;
 	return 0;
 fail:
@@ -215,6 +222,8 @@ void service_close(struct service *s)
 	hearth_tenant_close(s->llm);
 	hearth_close(s->hearth);
 	pthread_cond_destroy(&s->freed);
+	home_free(s->home);
+	pthread_mutex_destroy(&s->home_lock);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }

@@ -21,6 +21,7 @@
 #include "token/tokenizer.h"
 
 struct hearth;
+struct home;
 struct slot;
 struct grammars;
 struct keeper;
@@ -36,6 +37,8 @@ struct service {
 	struct hearth_err chat_why;
 	struct speech *speech;          /* NULL: no engine is switched on */
 	struct gvocab *vocab;
+	struct home *home;              /* simulated; NULL: none is configured */
+	pthread_mutex_t home_lock;
 	struct grammars *grammars;      /* compiled lately */
 	struct keeper *keeper;          /* pressure, and the cache's file */
 	char cache_note[640];           /* what came of the file; "": nothing to say */

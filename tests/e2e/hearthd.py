@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """hearthd as its clients meet it: HTTP by hand, a stream reader as strict as
 Home Assistant's, Wyoming by its framing. Standard library only; prints TAP."""
+import atexit
 import base64
 import http.client
 import io
@@ -63,6 +64,7 @@ keys:
             f.write("leak:libsphinxbase\nleak:libpocketsphinx\n")
         env = dict(os.environ, LSAN_OPTIONS="suppressions=" + supp, **(env or {}))
         self.proc = subprocess.Popen([os.path.join(BUILD, "bin/hearthd"), "-c", conf, *args], stderr=self.log, stdin=subprocess.DEVNULL, env=env)
+        atexit.register(self.proc.kill)    # a test that breaks leaves nothing running
         self.port = self.wyoming = None
         if not wait:
             return
@@ -353,6 +355,9 @@ def test_refusals(d):
     check(s == 404, "an unknown path is 404", j)
     s, j, r = call(d, "GET", "/v1/chat/completions")
     check(s == 405 and "POST" in r.getheader("Allow"), "a wrong method is 405 and says which", j)
+    for origin, status in (("https://evil.example", 403), ("null", 403), (f"http://127.0.0.1:{d.port}", 200)):
+        s, j, _ = call(d, "GET", "/v1/models", headers={"Origin": origin})
+        check(s == status, f"a page of {origin.replace(str(d.port), 'PORT')} gets {status}", (s, j))
     c = socket.create_connection(("127.0.0.1", d.port))
     c.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + KEY.encode() + b"\r\nContent-Length: 99999999\r\n\r\n")
     check(b" 413 " in c.recv(4096).split(b"\r\n")[0], "a body over the limit is 413 before it is sent")
@@ -546,7 +551,7 @@ class WebSocket:
         self.s = socket.create_connection(("127.0.0.1", port), timeout=60)
         nonce = base64.b64encode(os.urandom(16)).decode()
         auth = f"Authorization: Bearer {key}\r\n" if key else ""
-        self.s.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: {nonce}\r\nSec-WebSocket-Version: 13\r\n{auth}{headers}\r\n".encode())
+        self.s.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: {nonce}\r\nSec-WebSocket-Version: 13\r\n{auth}{headers}\r\n".encode())
         self.f = self.s.makefile("rb")
         self.status = int(self.f.readline().split()[1])
         h = {}
