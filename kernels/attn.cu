@@ -64,11 +64,14 @@ static __global__ void __launch_bounds__(128, HD == 256 || (F16 && HD == 128) ? 
 	const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
 	const u32 kh = blockIdx.x, z = blockIdx.z;
 
+	/* What the step is about was written before its first kernel: no need to
+	 * wait for the kernel before to read it. */
 	pdl_go();
-	pdl_wait();
 	const hk_tile tl = a.tile[blockIdx.y];
-	if (tl.seq == ~0u || z >= tl.splits)
+	if (tl.seq == ~0u || z >= tl.splits) {
+		pdl_wait();   /* or this launch could end before the one before it */
 		return;
+	}
 	const hk_seq sq = a.seq[tl.seq];
 	const u32 group = a.heads / a.kv.kv_heads;
 	const u32 len = sq.pos0 + (tl.m0 + tl.m - 1) / group + 1;   /* tokens the last row sees */
@@ -78,84 +81,6 @@ static __global__ void __launch_bounds__(128, HD == 256 || (F16 && HD == 128) ? 
 	const size_t voff = koff + (size_t)a.kv.kv_heads * a.kv.head_bytes;
 	const u32 *pages = a.page + sq.page0;
 	int pos[2];
-
-	u32 *const sq16 = (u32 *)(sml + 2 * 4 * 16 + 16);   /* [16][HD + 8] halves */
-
-	if (a.qkv) {
-		const u32 hs = a.heads + 2 * a.kv.kv_heads;
-
-		/* queries of the tile, and the new tokens into their page by the part
-		 * that has the end of the keys (it alone reads them in this launch) */
-		for (u32 i = warp; i < 16; i += 4) {
-			const u32 m = tl.m0 + i, n = sq.first + m / group;
-			unsigned short *row = (unsigned short *)sq16 + i * (HD + 8);
-			float v[HD / 32];
-
-#pragma unroll
-			for (int c = 0; c < HD / 32; c++)
-				v[c] = i < tl.m ? a.qkv[((size_t)n * hs + kh * group + m % group) * HD +
-							c * 32 + lane] : 0;
-			if (i < tl.m)
-				rp_turn<HD>(v, a.q_norm, (const float2 *)a.cs + (size_t)n * (HD / 2), lane, a.eps);
-#pragma unroll
-			for (int c = 0; c < HD / 32; c++)
-				row[c * 32 + lane] = f2h(v[c] * a.q_scale);
-		}
-		for (u32 j = warp; z + 1 == tl.splits && j < 2 * sq.n; j += 4) {
-			const u32 n = sq.first + j / 2, at = sq.pos0 + j / 2, is_v = j % 2;
-			const float *x = a.qkv + ((size_t)n * hs + a.heads + is_v * a.kv.kv_heads + kh) * HD;
-			float v[HD / 32];
-
-#pragma unroll
-			for (int c = 0; c < HD / 32; c++)
-				v[c] = x[c * 32 + lane];
-			if (!is_v)
-				rp_turn<HD>(v, a.k_norm, (const float2 *)a.cs + (size_t)n * (HD / 2), lane, a.eps);
-			rp_store<HD>(a.kv, (u8 *)a.kv.base + (size_t)pages[at / 32] * a.kv.page_bytes +
-				     (is_v ? voff : koff), at % 32, v, lane);
-		}
-		__syncthreads();
-	}
-
-	/* Rows g and g+8 as the A operand. */
-	u32 q[C::QS ? 1 : C::PC][4][4];
-#pragma unroll
-	for (int r = 0; r < 2; r++) {
-		const u32 i = g + 8 * r, m = tl.m0 + i;
-		const bool live = i < tl.m;
-		const uint4 *p = a.qkv
-			? (const uint4 *)(sq16 + i * (HD / 2 + 4))
-			: (const uint4 *)(a.q + ((size_t)(sq.first + m / group) * a.heads +
-						 kh * group + m % group) * HD);
-
-		pos[r] = live ? (int)(sq.pos0 + m / group) : -1;
-		if (C::QS && !a.qkv) {
-			for (u32 c = t + warp * 4; c < HD / 8; c += 16)
-				*(uint4 *)(sq16 + i * (HD / 2 + 4) + c * 4) =
-					live ? p[c] : make_uint4(0, 0, 0, 0);
-		}
-#pragma unroll
-		for (int c = 0; c < (C::QS ? 0 : C::PC); c++) {
-			uint4 v0 = make_uint4(0, 0, 0, 0), v1 = v0;
-
-			if (live) {
-				v0 = p[c * 8 + t * 2];
-				v1 = p[c * 8 + t * 2 + 1];
-			}
-			u32 (*qc)[4] = q[c];
-
-			qc[0][r] = v0.x;
-			qc[0][2 + r] = v0.y;
-			qc[1][r] = v0.z;
-			qc[1][2 + r] = v0.w;
-			qc[2][r] = v1.x;
-			qc[2][2 + r] = v1.y;
-			qc[3][r] = v1.z;
-			qc[3][2 + r] = v1.w;
-		}
-	}
-	if (C::QS && !a.qkv)
-		__syncthreads();
 
 	/* A chunk's keys and values as they lie in the page. */
 	enum { KW = F16 ? 2 : 1, VW = (F16 ? 2 : 1) * C::DL / 4 };
@@ -211,6 +136,111 @@ static __global__ void __launch_bounds__(128, HD == 256 || (F16 && HD == 128) ? 
 		}
 	};
 
+	/* Tokens of earlier steps do not depend on the kernel before either. */
+	u32 c = c0 + warp;
+	const bool early = !C::QS && c < c1 && c * 16 + 16 <= sq.pos0;
+
+	if (early) {
+		load_k(c, 0, 2);
+		load_v(c, 0, C::VP);
+	}
+
+	u32 *const sq16 = (u32 *)(sml + 2 * 4 * 16 + 16);   /* [16][HD + 8] halves */
+
+	pdl_wait();
+	if (a.qkv) {
+		/* queries of the tile, and the new tokens into their page by the part
+		 * that has the end of the keys (it alone reads them in this launch):
+		 * m heads of queries, then k and v of each token. A warp's next one is
+		 * asked for before this one is turned. */
+		const u32 hs = a.heads + 2 * a.kv.kv_heads;
+		const u32 jobs = tl.m + (z + 1 == tl.splits ? 2 * sq.n : 0);
+		float v[HD / 32], w[HD / 32] = {};
+
+		auto ask = [&](u32 j, float *x) {
+			const u32 m = tl.m0 + j, i = j - tl.m;
+			const size_t row = j < tl.m
+				? (size_t)(sq.first + m / group) * hs + kh * group + m % group
+				: (size_t)(sq.first + i / 2) * hs + a.heads + i % 2 * a.kv.kv_heads + kh;
+
+#pragma unroll
+			for (int c = 0; c < HD / 32; c++)
+				x[c] = a.qkv[row * HD + c * 32 + lane];
+		};
+
+		for (u32 i = tl.m + warp; i < 16; i += 4)
+#pragma unroll
+			for (int c = 0; c < HD / 64; c++)
+				sq16[i * (HD / 2 + 4) + c * 32 + lane] = 0;
+		if (warp < jobs)
+			ask(warp, v);
+		for (u32 j = warp; j < jobs; j += 4) {
+			if (j + 4 < jobs)
+				ask(j + 4, w);
+			if (j < tl.m) {
+				unsigned short *row = (unsigned short *)sq16 + j * (HD + 8);
+
+				rp_turn<HD>(v, a.q_norm, (const float2 *)a.cs +
+					    (size_t)(sq.first + (tl.m0 + j) / group) * (HD / 2), lane, a.eps);
+#pragma unroll
+				for (int c = 0; c < HD / 32; c++)
+					row[c * 32 + lane] = f2h(v[c] * a.q_scale);
+			} else {
+				const u32 i = (j - tl.m) / 2, at = sq.pos0 + i, is_v = (j - tl.m) % 2;
+
+				if (!is_v)
+					rp_turn<HD>(v, a.k_norm, (const float2 *)a.cs +
+						    (size_t)(sq.first + i) * (HD / 2), lane, a.eps);
+				rp_store<HD>(a.kv, (u8 *)a.kv.base + (size_t)pages[at / 32] * a.kv.page_bytes +
+					     (is_v ? voff : koff), at % 32, v, lane);
+			}
+#pragma unroll
+			for (int c = 0; c < HD / 32; c++)
+				v[c] = w[c];
+		}
+		__syncthreads();
+	}
+
+	/* Rows g and g+8 as the A operand. */
+	u32 q[C::QS ? 1 : C::PC][4][4];
+#pragma unroll
+	for (int r = 0; r < 2; r++) {
+		const u32 i = g + 8 * r, m = tl.m0 + i;
+		const bool live = i < tl.m;
+		const uint4 *p = a.qkv
+			? (const uint4 *)(sq16 + i * (HD / 2 + 4))
+			: (const uint4 *)(a.q + ((size_t)(sq.first + m / group) * a.heads +
+						 kh * group + m % group) * HD);
+
+		pos[r] = live ? (int)(sq.pos0 + m / group) : -1;
+		if (C::QS && !a.qkv) {
+			for (u32 c = t + warp * 4; c < HD / 8; c += 16)
+				*(uint4 *)(sq16 + i * (HD / 2 + 4) + c * 4) =
+					live ? p[c] : make_uint4(0, 0, 0, 0);
+		}
+#pragma unroll
+		for (int c = 0; c < (C::QS ? 0 : C::PC); c++) {
+			uint4 v0 = make_uint4(0, 0, 0, 0), v1 = v0;
+
+			if (live) {
+				v0 = p[c * 8 + t * 2];
+				v1 = p[c * 8 + t * 2 + 1];
+			}
+			u32 (*qc)[4] = q[c];
+
+			qc[0][r] = v0.x;
+			qc[0][2 + r] = v0.y;
+			qc[1][r] = v0.z;
+			qc[1][2 + r] = v0.w;
+			qc[2][r] = v1.x;
+			qc[2][2 + r] = v1.y;
+			qc[3][r] = v1.z;
+			qc[3][2 + r] = v1.w;
+		}
+	}
+	if (C::QS && !a.qkv)
+		__syncthreads();
+
 	float o[C::NT][4], mx[2] = { -1e30f, -1e30f }, l[2] = { 0, 0 };
 #pragma unroll
 	for (int j = 0; j < C::NT; j++)
@@ -218,10 +248,8 @@ static __global__ void __launch_bounds__(128, HD == 256 || (F16 && HD == 128) ? 
 		for (int e = 0; e < 4; e++)
 			o[j][e] = 0;
 
-	u32 c = c0 + warp;
-
 	/* Ask for the next chunk as soon as this one's registers are free. */
-	if (!C::QS && c < c1) {
+	if (!C::QS && c < c1 && !early) {
 		load_k(c, 0, 2);
 		load_v(c, 0, C::VP);
 	}
@@ -380,60 +408,92 @@ static __global__ void __launch_bounds__(128, HD == 256 || (F16 && HD == 128) ? 
 	auto col = [](u32 d) {
 		return (d / 128 * 16 + d % C::DL) * 8 + d % 128 / C::DL;
 	};
-	/* 16 lanes have a 16-group of a row: see gemv.cuh for the order */
-	auto put_q8 = [&](u32 n, u32 k, float v) {
-		const u32 units = tile_units(a.heads * HD);
-		u8 *q8 = a.q8 + (size_t)n * units * 384;
-		float amax = fabsf(v), dd;
-		int q, sum;
-
-#pragma unroll
-		for (int m = 1; m < 16; m *= 2)
-			amax = fmaxf(amax, shfl_xor_f(amax, m));
-		dd = amax * (1.0f / 127);
-		sum = q = (int)rintf(v * (amax > 0 ? 127 / amax : 0));
-#pragma unroll
-		for (int m = 1; m < 16; m *= 2)
-			sum += (int)shfl_xor_u((u32)sum, m);
-		q8[((k / 256 * 4 + k % 64 / 16) * 4 + k % 256 / 64) * 16 + k % 16] = (u8)q;
-		if (k % 16 == 0)
-			((float2 *)(q8 + units * 256))[k / 16] = make_float2(dd, dd * (float)sum);
-	};
-	auto put = [&](u32 i, u32 d, float v) {
+	/*
+	 * Four channels of a row to where they go. As int8, four lanes have a
+	 * 16-group (gemv.cuh has the order), so all of a warp must come here; only
+	 * the live ones store.
+	 */
+	auto put = [&](u32 i, u32 d, float4 v, bool live) {
 		const u32 m = tl.m0 + i, n = sq.first + m / group;
 		const u32 k = (kh * group + m % group) * HD + d;
 
-		if (a.q8)
-			put_q8(n, k, v);
-		else if (a.act)
-			a.act[act_pos(n, k, 0, a.groups)] = f2h(v);
-		else
-			a.out[(size_t)n * a.heads * HD + k] = v;
+		if (a.q8) {
+			const u32 units = tile_units(a.heads * HD);
+			u8 *q8 = a.q8 + (size_t)n * units * 384;
+			float amax = fmaxf(fmaxf(fabsf(v.x), fabsf(v.y)), fmaxf(fabsf(v.z), fabsf(v.w))), dd, inv;
+			int q0, q1, q2, q3, sum;
+
+			amax = fmaxf(amax, shfl_xor_f(amax, 1));
+			amax = fmaxf(amax, shfl_xor_f(amax, 2));
+			dd = amax * (1.0f / 127);
+			inv = amax > 0 ? 127 / amax : 0;
+			q0 = (int)rintf(v.x * inv);
+			q1 = (int)rintf(v.y * inv);
+			q2 = (int)rintf(v.z * inv);
+			q3 = (int)rintf(v.w * inv);
+			sum = q0 + q1 + q2 + q3;
+			sum += (int)shfl_xor_u((u32)sum, 1);
+			sum += (int)shfl_xor_u((u32)sum, 2);
+			if (!live)
+				return;
+			*(u32 *)(q8 + ((k / 256 * 4 + k % 64 / 16) * 4 + k % 256 / 64) * 16 + k % 16) =
+				(u32)(q0 & 255) | (u32)(q1 & 255) << 8 | (u32)(q2 & 255) << 16 | (u32)q3 << 24;
+			if (k % 16 == 0)
+				((float2 *)(q8 + units * 256))[k / 16] = make_float2(dd, dd * (float)sum);
+		} else if (live && a.act) {
+			*(uint2 *)(a.act + act_pos(n, k, 0, a.groups)) = make_uint2(f2h2(v.x, v.y), f2h2(v.z, v.w));
+		} else if (live) {
+			*(float4 *)(a.out + (size_t)n * a.heads * HD + k) = v;
+		}
 	};
 
-	for (u32 e = threadIdx.x; e < tl.m * HD; e += 128) {
-		const u32 i = e / HD, d = e % HD;
-		float m = sml[i], sum = 0, v = 0;
+	/* What each warp's row counts for, once for all channels. */
+	if (threadIdx.x < tl.m) {
+		const u32 i = threadIdx.x;
+		float m = sml[i], sum = 0, f[4];
 
 #pragma unroll
 		for (int w = 1; w < 4; w++)
 			m = fmaxf(m, sml[w * 16 + i]);
 #pragma unroll
 		for (int w = 0; w < 4; w++) {
-			float f = fast_exp2(sml[w * 16 + i] - m);
-
-			sum += f * sml[64 + w * 16 + i];
-			v += f * so[(w * 16 + i) * C::LD + col(d)];
+			f[w] = fast_exp2(sml[w * 16 + i] - m);
+			sum += f[w] * sml[64 + w * 16 + i];
 		}
-		if (tl.splits == 1) {
-			put(i, d, v / sum);
-		} else {
-			part[i * HD + d] = v;
-			if (d == 0) {
-				part[16 * HD + i] = m;
-				part[16 * HD + 16 + i] = sum;
+		if (tl.splits > 1) {
+			part[16 * HD + i] = m;
+			part[16 * HD + 16 + i] = sum;
+			sum = 1;
+		}
+		sum = 1 / sum;
+#pragma unroll
+		for (int w = 0; w < 4; w++)
+			sml[w * 16 + i] = f[w] * sum;
+	}
+	__syncthreads();
+	const u32 quads = tl.m * (HD / 4);
+
+	for (u32 e0 = 0; e0 < quads; e0 += 128) {
+		const u32 e = e0 + threadIdx.x, i = e / (HD / 4), d = e % (HD / 4) * 4;
+		const bool live = e < quads;
+		float4 v = make_float4(0, 0, 0, 0);
+
+		if (live) {
+#pragma unroll
+			for (int w = 0; w < 4; w++) {
+				const float f = sml[w * 16 + i], *row = so + (w * 16 + i) * C::LD + col(d);
+
+				/* the next channel of the same lane's piece is 8 further */
+				v.x += f * row[0];
+				v.y += f * row[8];
+				v.z += f * row[16];
+				v.w += f * row[24];
 			}
 		}
+		if (tl.splits == 1)
+			put(i, d, v, live);
+		else if (live)
+			*(float4 *)&part[i * HD + d] = v;
 	}
 	if (tl.splits == 1)
 		return;
@@ -475,13 +535,12 @@ static __global__ void __launch_bounds__(128, HD == 256 || (F16 && HD == 128) ? 
 	__syncthreads();
 	/* four channels a thread, some parts in flight */
 	enum { U = HD == 64 ? 8 : HD == 128 ? 6 : 2 };
-	for (u32 e0 = 0; e0 < tl.m * (HD / 4); e0 += 128) {
+	for (u32 e0 = 0; e0 < quads; e0 += 128) {
 		const u32 e = e0 + threadIdx.x, i = e / (HD / 4), d = e % (HD / 4) * 4;
-		const bool live = i < tl.m;
+		const bool live = e < quads;
 		float4 v = make_float4(0, 0, 0, 0);
-		u32 s = 0;
 
-		for (; live && s < tl.splits; s += U) {
+		for (u32 s = 0; live && s < tl.splits; s += U) {
 			float4 x[U];
 
 #pragma unroll
@@ -499,12 +558,8 @@ static __global__ void __launch_bounds__(128, HD == 256 || (F16 && HD == 128) ? 
 				v.w += w * x[k].w;
 			}
 		}
-		if (live)
-			*(float4 *)&so[16 * 64 + i * HD + d] = v;
+		put(i, d, v, live);
 	}
-	__syncthreads();
-	for (u32 e = threadIdx.x; e < tl.m * HD; e += 128)
-		put(e / HD, e % HD, so[16 * 64 + e]);
 }
 
 extern "C" size_t hk_attn_partial(uint32_t kv_heads, uint32_t tiles, uint32_t splits, uint32_t head_dim)

@@ -5,7 +5,9 @@
  *
  * Bytes moved: W once per block column of NB tokens; activations once per 128
  * rows, mostly from L2. A warp owns two tiles of 16 rows (for SwiGLU: a gate
- * tile and the up tile of the same rows) and NT groups of 8 tokens. Weights go
+ * tile and the up tile of the same rows) and NT groups of 8 tokens; up to 64
+ * tokens two warps share them, each with half of k, so that enough warps are in
+ * flight for the memory. Weights go
  * from memory to registers one unit ahead and become halves there; activations
  * come in fragment order (act_pos) through cp.async stages, so every B operand
  * is a 16-byte shared load without bank conflicts.
@@ -18,7 +20,8 @@
 
 static u32 pick_nt(u32 n)
 {
-	return n <= 16 ? 2 : n <= 32 ? 4 : n <= 64 ? 8 : 82;   /* NT; 82: 8, two warps wide */
+	/* NT; 82: 8, two warps wide */
+	return n <= 8 ? 1 : n <= 16 ? 2 : n <= 24 ? 3 : n <= 40 ? 5 : n <= 64 ? 8 : 82;
 }
 
 extern "C" uint32_t hk_gemm_nb(uint32_t n)
@@ -34,7 +37,7 @@ extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_ge
 {
 	struct gm_args k = {};
 	u32 shape = pick_nt(a->n), nb = hk_gemm_nb(a->n), units = tile_units(a->cols);
-	u32 blocks = 0, cols_n, splits, per;
+	u32 blocks = 0, cols_n, splits, per, wm;
 	int type;
 
 	if (!a->n)
@@ -45,6 +48,7 @@ extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_ge
 				      a->seg[0].w.rows != a->seg[1].w.rows)))
 		return -EINVAL;
 	type = a->seg[0].w.type;
+	wm = gm_wm(type, shape);
 	for (u32 i = 0; i < a->nseg; i++) {
 		const struct hk_mat *w = &a->seg[i].w;
 
@@ -57,10 +61,10 @@ extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_ge
 		k.seg[i].tiles = w->rows / TILE_ROWS;
 		k.seg[i].block0 = blocks;
 		if (a->mode != HK_SWIGLU)
-			blocks += (k.seg[i].tiles + 7) / 8;
+			blocks += (k.seg[i].tiles + 2 * wm - 1) / (2 * wm);
 	}
 	if (a->mode == HK_SWIGLU)
-		blocks = (k.seg[0].tiles + 3) / 4;
+		blocks = (k.seg[0].tiles + wm - 1) / wm;
 	if (!blocks)
 		return 0;
 	k.nseg = a->mode == HK_SWIGLU ? 1 : a->nseg;
@@ -80,16 +84,19 @@ extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_ge
 	cols_n = (a->n + nb - 1) / nb;
 	/*
 	 * Parts of k: the time is the waves of blocks that it takes, each as long
-	 * as its units, and about one unit's time a part for adding them up.
+	 * as its start and its units, and what adding the parts up costs, in units'
+	 * time. A wide block's unit takes longer, so the rest counts for less.
 	 */
-	per = (u32)d->sms * (nb == 128 ? 1 : nb == 64 ? 2 : 3);
+	per = (u32)d->sms * gm_blocks(type, shape);
 	splits = 1;
 	if (a->partial && a->count && blocks * cols_n <= HK_GEMM_COUNTS) {
-		float best = 1e30f;
+		float best = 1e30f, start = nb == 128 ? 0.0f : 2.0f, merge = nb == 128 ? 1.0f : 4.0f;
+		float part = nb == 128 ? 0.5f : 0.2f;
 
-		for (u32 s = 1; s <= 16 && s <= (units + 1) / 2; s++) {
+		for (u32 s = 1; s <= 16 && s <= (nb == 128 ? (units + 1) / 2 : units); s++) {
 			float waves = (float)((blocks * cols_n * s + per - 1) / per);
-			float cost = waves * (float)((units + s - 1) / s) + (s > 1 ? 1.0f + 0.5f * (float)s : 0);
+			float cost = waves * (start + (float)((units + s - 1) / s)) +
+				     (s > 1 ? merge + part * (float)s : 0);
 
 			if (cost < best) {
 				best = cost;
@@ -97,7 +104,7 @@ extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_ge
 			}
 		}
 	}
-	while (splits > 1 && (size_t)splits * blocks * cols_n * 128 * nb > a->partial_floats)
+	while (splits > 1 && (size_t)splits * blocks * cols_n * 32 * wm * nb > a->partial_floats)
 		splits--;
 	k.splits = splits;
 

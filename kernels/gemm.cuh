@@ -25,6 +25,14 @@ struct gm_args {
 	u32 *count;
 };
 
+/* Types whose bits take more registers than nibbles alone. */
+constexpr bool gm_fat(int type) { return type == T_Q6_K || type == T_Q8_0 || type == T_F16; }
+/* Pairs of tiles of a block with NT token groups: five give one block an SM ten
+ * warps, where the registers of two blocks of eight would not do. */
+constexpr u32 gm_wm(int type, u32 nt) { return nt == 5 && !gm_fat(type) ? 5 : 4; }
+/* Blocks an SM, as the registers allow. */
+constexpr u32 gm_blocks(int type, u32 nt) { return nt >= 5 || (nt == 3 && (gm_fat(type) || type == T_Q5_K)) || type == T_F16 ? 1 : 2; }
+
 int gm_f16(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k);
 int gm_q4_0(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k);
 int gm_q4_1(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k);
@@ -87,37 +95,47 @@ __device__ __forceinline__ void gm_a<T_F16>(const q_half &q, const u32 *, const 
 	}
 }
 
-/* Scales of block column b, for half h of it, as half pairs. */
+/* Scales of block column b, for each of its halves, as half pairs. */
 template <int T>
-CUDA_D void gm_scale(const typename Tile<T>::S &s, int b, int h, u32 s2[2], u32 m2[2])
+CUDA_D void gm_scale(const typename Tile<T>::S &s, int b, u32 s2[Tile<T>::HALVES][2], u32 m2[2])
 {
 #pragma unroll
-	for (int r = 0; r < 2; r++) {
-		float sc, m;
+	for (int h = 0; h < Tile<T>::HALVES; h++) {
+#pragma unroll
+		for (int r = 0; r < 2; r++) {
+			float sc, m;
 
-		Tile<T>::scale(s, r, b, h, sc, m);
-		s2[r] = f2h2(sc * GM_UP, sc * GM_UP);
-		m2[r] = f2h2(m * GM_UP, m * GM_UP);
+			Tile<T>::scale(s, r, b, h, sc, m);
+			s2[h][r] = f2h2(sc * GM_UP, sc * GM_UP);
+			m2[r] = f2h2(m * GM_UP, m * GM_UP);
+		}
 	}
 }
 template <>
-__device__ __forceinline__ void gm_scale<T_F16>(const Tile<T_F16>::S &, int, int, u32 *, u32 *)
+__device__ __forceinline__ void gm_scale<T_F16>(const Tile<T_F16>::S &, int, u32 (*)[2], u32 *)
 {
 }
 
-template <int T, int NT, int WN> struct gm_cfg {
+/*
+ * A block: WM pairs of tiles, NT groups of 8 tokens a warp. KS 2: two warps share
+ * a pair, each with one block column of every unit; KS 1: one warp does both,
+ * and WN warps share the weights, each with its own tokens.
+ */
+template <int T, int NT, int WN, int KS> struct gm_cfg {
 	enum {
-		NB = NT * WN * 8, THREADS = 128 * WN, STAGE = NB * 512,
-		STAGES = NB <= 32 ? 3 : 2, SMEM = STAGE * STAGES,
-		BLOCKS = WN == 2 ? 1 : NT == 8 || T == T_F16 ? 2 : 3   /* an SM, as the registers allow */
+		NB = NT * WN * 8, WM = gm_wm(T, NT), LANES = 32 * WM * WN, THREADS = LANES * KS, STAGE = NB * 512,
+		STAGES = NB <= 40 ? 3 : 2, SMEM = STAGE * STAGES,
+		BLOCKS = gm_blocks(T, NT),
+		NJ = KS == 2 ? (NT + 1) / 2 : NT,         /* token groups a warp finishes */
+		JB = NJ < 4 ? NJ : 4                      /* of which so many at once */
 	};
 };
 
-template <int T, int NT, int WN>
-static __global__ void __launch_bounds__(gm_cfg<T, NT, WN>::THREADS, gm_cfg<T, NT, WN>::BLOCKS)
+template <int T, int NT, int WN, int KS>
+static __global__ void __launch_bounds__(gm_cfg<T, NT, WN, KS>::THREADS, gm_cfg<T, NT, WN, KS>::BLOCKS)
 gemm(const __grid_constant__ gm_args a)
 {
-	typedef gm_cfg<T, NT, WN> C;
+	typedef gm_cfg<T, NT, WN, KS> C;
 	typedef typename Tile<T>::Q Q;
 	typedef typename Tile<T>::S S;
 	enum { K = T == T_Q4_K || T == T_Q5_K || T == T_Q6_K };   /* whole units only */
@@ -126,7 +144,9 @@ gemm(const __grid_constant__ gm_args a)
 	const u32 nt_last = tile_nt(a.cols, units - 1);
 	const size_t tile_bytes = (size_t)(units - 1) * UB + UB / 4 * nt_last;
 	const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
-	const u32 wm = warp / WN, wn = warp % WN;
+	const u32 kb = KS == 2 ? warp / C::WM : 0, wm = KS == 2 ? warp % C::WM : warp / WN;
+	const u32 wn = KS == 2 ? 0 : warp % WN;
+	const u32 tid = threadIdx.x % C::LANES;
 	const bool glu = a.mode == HK_SWIGLU;
 	const u32 u0 = blockIdx.z * units / a.splits, u1 = (blockIdx.z + 1) * units / a.splits;
 	u32 si = 0;
@@ -135,72 +155,76 @@ gemm(const __grid_constant__ gm_args a)
 		si++;
 	const gm_seg &sg = a.seg[si];
 	const u32 bx = blockIdx.x - sg.block0;
-	u32 tile[2];
-	const u8 *wp[2];
-	bool on[2];
+	/* A warp's pair of tiles: neighbours, or the same rows of gate and up. A tile
+	 * beyond the matrix reads the first instead, and is not stored. */
+	const u32 tile0 = glu ? bx * C::WM + wm : (bx * C::WM + wm) * 2;
+	const bool on0 = tile0 < sg.tiles, on1 = glu ? on0 : tile0 + 1 < sg.tiles;
+	const u8 *const w0 = sg.w + (size_t)(on0 ? tile0 : 0) * tile_bytes;
+	const ptrdiff_t hop = glu ? a.w2 - sg.w : on1 ? (ptrdiff_t)tile_bytes : 0;
 
-#pragma unroll
-	for (int m = 0; m < 2; m++) {
-		tile[m] = glu ? bx * 4 + wm : bx * 8 + wm * 2 + m;
-		on[m] = tile[m] < sg.tiles;
-		wp[m] = (glu && m ? a.w2 : sg.w) + (size_t)(on[m] ? tile[m] : 0) * tile_bytes;
-	}
-
-	Q q[2][2];      /* [b][m] */
-	S sc[2], sn[2]; /* this unit's, the next one's */
+	Q q[2][2];      /* KS 2: [unit's parity][m]; KS 1: [block column][m] */
+	S sc[2];        /* of the unit that comes next, once a unit's are halves */
 	float acc[2][NT][4];
 
-	/* A tile beyond the matrix reads tile 0, and is not stored. */
-#define GM_LOAD_Q(u, b) do { \
-		int nt_ = !K && (u) + 1 == units ? (int)nt_last : 4; \
-		_Pragma("unroll") \
-		for (int m_ = 0; m_ < 2; m_++) { \
-			if (K || (int)t < nt_) { \
-				Tile<T>::load_q(q[b][m_], wp[m_] + (size_t)(u) * UB, (int)g * nt_ + (int)t, nt_, b); \
-			} else { \
-				S z_; \
-				Tile<T>::zero(q[b][m_], z_); \
-			} \
-		} \
-	} while (0)
-#define GM_LOAD_S(u) do { \
-		int nt_ = !K && (u) + 1 == units ? (int)nt_last : 4; \
-		_Pragma("unroll") \
-		for (int m_ = 0; m_ < 2; m_++) { \
-			if (K || (int)t < nt_) { \
-				Tile<T>::load_s(sn[m_], wp[m_] + (size_t)(u) * UB, (int)g, (int)g * nt_ + (int)t, nt_); \
-			} else { \
-				Q z_; \
-				Tile<T>::zero(z_, sn[m_]); \
-			} \
-		} \
-	} while (0)
+	auto load_q = [&](u32 u, int p) {
+		const int nt = !K && u + 1 == units ? (int)nt_last : 4;
+		const int b = KS == 2 ? (int)kb : p;
+
+#pragma unroll
+		for (int m = 0; m < 2; m++) {
+			if (K || (int)t < nt) {
+				Tile<T>::load_q(q[p][m], w0 + (size_t)u * UB + (m ? hop : 0), (int)g * nt + (int)t, nt, b);
+			} else {
+				S z;
+				Tile<T>::zero(q[p][m], z);
+			}
+		}
+	};
+	auto load_s = [&](u32 u) {
+		const int nt = !K && u + 1 == units ? (int)nt_last : 4;
+
+#pragma unroll
+		for (int m = 0; m < 2; m++) {
+			if (K || (int)t < nt) {
+				Tile<T>::load_s(sc[m], w0 + (size_t)u * UB + (m ? hop : 0), (int)g, (int)g * nt + (int)t, nt);
+			} else {
+				Q z;
+				Tile<T>::zero(z, sc[m]);
+			}
+		}
+	};
 
 	if (u0 < u1) {
-		GM_LOAD_Q(u0, 0);
-		GM_LOAD_Q(u0, 1);
-		GM_LOAD_S(u0);
+		load_q(u0, 0);
+		load_s(u0);
+		if (KS == 1 || u0 + 1 < u1)
+			load_q(KS == 1 ? u0 : u0 + 1, 1);
 	}
 	pdl_go();
 	pdl_wait();
 
-	/* Stage of unit u: NB / 8 groups of 4096 bytes, contiguous in global memory. */
-	const u8 *act = a.act + (size_t)blockIdx.y * C::NB / 8 * 4096;
-	auto fetch = [&](u32 u) {
-		if (u < u1) {
-			const u8 *src = act + (size_t)u * a.groups * 4096;
-			u8 *dst = smem + (u - u0) % C::STAGES * C::STAGE;
-
-#pragma unroll 4
-			for (u32 i = threadIdx.x; i < C::STAGE / 16; i += C::THREADS)
-				cp_async16(dst + i * 16, src + i * 16);
+	/*
+	 * A unit's stage: NB / 8 groups of 4096 bytes, contiguous in global memory.
+	 * Units come one after the other, so the ring is two running places.
+	 */
+	const u8 *src = a.act + (size_t)blockIdx.y * C::NB / 8 * 4096 + (size_t)u0 * a.groups * 4096 + threadIdx.x * 16;
+	u32 left = u1 - u0, to = threadIdx.x * 16, from = wn * NT * 4096 + kb * 2048 + lane * 16;
+	auto fetch = [&]() {
+		if (left) {
+#pragma unroll
+			for (u32 i = 0; i < C::STAGE; i += C::THREADS * 16)
+				if (C::STAGE % (C::THREADS * 16) == 0 || i + threadIdx.x * 16 < C::STAGE)
+					cp_async16(smem + to + i, src + i);
+			src += a.groups * 4096;
+			to = to >= C::STAGE * (C::STAGES - 1) ? to - C::STAGE * (C::STAGES - 1) : to + C::STAGE;
+			left--;
 		}
 		cp_commit();
 	};
 
 #pragma unroll
 	for (int i = 0; i < C::STAGES - 1; i++)
-		fetch(u0 + i);
+		fetch();
 #pragma unroll
 	for (int m = 0; m < 2; m++)
 #pragma unroll
@@ -209,35 +233,38 @@ gemm(const __grid_constant__ gm_args a)
 			for (int e = 0; e < 4; e++)
 				acc[m][j][e] = 0;
 
-	for (u32 u = u0; u < u1; u++) {
-		const u8 *st = smem + (u - u0) % C::STAGES * C::STAGE + wn * NT * 4096 + lane * 16;
-
-		cp_wait<C::STAGES - 2>();
-		__syncthreads();
-		fetch(u + C::STAGES - 1);
+	for (u32 ub = u0; ub < u1; ub += KS) {
 #pragma unroll
-		for (int m = 0; m < 2; m++)
-			sc[m] = sn[m];
-		if (u + 1 < u1)
-			GM_LOAD_S(u + 1);
-#pragma unroll
-		for (int b = 0; b < 2; b++) {
-			u32 s2[2][2], m2[2][2];
+		for (int p = 0; p < 2; p++) {
+			const u32 u = KS == 2 ? ub + p : ub;
+			const int b = KS == 2 ? (int)kb : p;
 
+			if (KS == 2 && u >= u1)
+				break;
+			const u8 *const st = smem + from + (KS == 1 ? p * 2048 : 0);
+
+			if (KS == 2 || p == 0) {
+				cp_wait<C::STAGES - 2>();
+				__syncthreads();
+				fetch();
+			}
+			u32 s2[2][Tile<T>::HALVES][2], m2[2][2];
+
+#pragma unroll
+			for (int m = 0; m < 2; m++)
+				gm_scale<T>(sc[m], b, s2[m], m2[m]);
+			if ((KS == 2 || p == 1) && u + 1 < u1)
+				load_s(u + 1);
 #pragma unroll
 			for (int jp = 0; jp < 4; jp++) {
 				u32 a0[2][4], a1[2][4];
 
-				if (jp == 0 || (Tile<T>::HALVES == 2 && jp == 2))
-#pragma unroll
-					for (int m = 0; m < 2; m++)
-						gm_scale<T>(sc[m], b, jp / 2, s2[m], m2[m]);
 #pragma unroll
 				for (int m = 0; m < 2; m++)
-					gm_a<T>(q[b][m], s2[m], m2[m], jp, a0[m], a1[m]);
+					gm_a<T>(q[p][m], s2[m][jp / 2 % Tile<T>::HALVES], m2[m], jp, a0[m], a1[m]);
 #pragma unroll
 				for (int j = 0; j < NT; j++) {
-					uint4 v = *(const uint4 *)(st + j * 4096 + (b * 4 + jp) * 512);
+					uint4 v = *(const uint4 *)(st + j * 4096 + jp * 512);
 #pragma unroll
 					for (int m = 0; m < 2; m++) {
 						mma16816(acc[m][j], a0[m], v.x, v.y);
@@ -245,25 +272,69 @@ gemm(const __grid_constant__ gm_args a)
 					}
 				}
 			}
-			if (u + 1 < u1)
-				GM_LOAD_Q(u + 1, b);
+			if (u + KS < u1)
+				load_q(u + KS, p);
+			if (KS == 2 || p == 1)
+				from = from >= C::STAGE * (C::STAGES - 1) ? from - C::STAGE * (C::STAGES - 1)
+									   : from + C::STAGE;
 		}
 	}
 	cp_wait<0>();
-#undef GM_LOAD_Q
-#undef GM_LOAD_S
+
+	/* Of two warps that share tiles, each finishes every other token group. */
+	float o[2][C::NJ][4];
+
+	if (KS == 2) {
+		float4 *ex = (float4 *)smem;
+
+		__syncthreads();
+#pragma unroll
+		for (int m = 0; m < 2; m++)
+#pragma unroll
+			for (int j = 0; j < NT; j++)
+				if (j % 2 != (int)kb)
+					ex[(m * NT + j) * C::LANES + tid] = make_float4(acc[m][j][0], acc[m][j][1],
+										   acc[m][j][2], acc[m][j][3]);
+		__syncthreads();
+#pragma unroll
+		for (int m = 0; m < 2; m++)
+#pragma unroll
+			for (int i = 0; i < C::NJ; i++) {
+				const int j1 = 2 * i + 1 < NT ? 2 * i + 1 : 0;
+				const u32 j = 2 * i + kb;
+				float4 v = make_float4(0, 0, 0, 0);
+
+				if (j < NT)
+					v = ex[(m * NT + j) * C::LANES + tid];
+				o[m][i][0] = (kb ? acc[m][j1][0] : acc[m][2 * i][0]) + v.x;
+				o[m][i][1] = (kb ? acc[m][j1][1] : acc[m][2 * i][1]) + v.y;
+				o[m][i][2] = (kb ? acc[m][j1][2] : acc[m][2 * i][2]) + v.z;
+				o[m][i][3] = (kb ? acc[m][j1][3] : acc[m][2 * i][3]) + v.w;
+			}
+	} else {
+#pragma unroll
+		for (int m = 0; m < 2; m++)
+#pragma unroll
+			for (int j = 0; j < C::NJ; j++)
+#pragma unroll
+				for (int e = 0; e < 4; e++)
+					o[m][j][e] = acc[m][j][e];
+	}
+	/* o[.][i] is of token group group_of(i) */
+	auto group_of = [&](int i) { return KS == 2 ? 2 * (u32)i + kb : (u32)i; };
 
 	if (a.splits > 1) {
-		const u32 id = blockIdx.y * gridDim.x + blockIdx.x, per = 128 * C::NB;
+		const u32 id = blockIdx.y * gridDim.x + blockIdx.x, per = 32 * C::WM * C::NB;
 		float4 *p = (float4 *)(a.partial + (size_t)id * a.splits * per);
 		u32 *flag = (u32 *)smem;
 
 #pragma unroll
 		for (int m = 0; m < 2; m++)
 #pragma unroll
-			for (int j = 0; j < NT; j++)
-				p[blockIdx.z * (per / 4) + (m * NT + j) * C::THREADS + threadIdx.x] =
-					make_float4(acc[m][j][0], acc[m][j][1], acc[m][j][2], acc[m][j][3]);
+			for (int i = 0; i < C::NJ; i++)
+				if (group_of(i) < NT)
+					p[blockIdx.z * (per / 4) + (m * NT + group_of(i)) * C::LANES + tid] =
+						make_float4(o[m][i][0], o[m][i][1], o[m][i][2], o[m][i][3]);
 		__threadfence();
 		__syncthreads();
 		if (threadIdx.x == 0) {
@@ -278,65 +349,93 @@ gemm(const __grid_constant__ gm_args a)
 #pragma unroll
 		for (int m = 0; m < 2; m++)
 #pragma unroll
-			for (int j = 0; j < NT; j++)
+			for (int i = 0; i < C::NJ; i++)
 #pragma unroll
 				for (int e = 0; e < 4; e++)
-					acc[m][j][e] = 0;
-		/* A part's loads are all in flight before the next is added. */
+					o[m][i][e] = 0;
+		/* Two parts' loads are all in flight before they are added. */
 #pragma unroll 2
 		for (u32 z = 0; z < a.splits; z++) {
-			float4 v[2][NT];
+			float4 v[2][C::NJ];
 
 #pragma unroll
 			for (int m = 0; m < 2; m++)
 #pragma unroll
-				for (int j = 0; j < NT; j++)
-					v[m][j] = p[z * (per / 4) + (m * NT + j) * C::THREADS + threadIdx.x];
+				for (int i = 0; i < C::NJ; i++)
+					if (group_of(i) < NT)
+						v[m][i] = p[z * (per / 4) + (m * NT + group_of(i)) * C::LANES + tid];
 #pragma unroll
 			for (int m = 0; m < 2; m++)
 #pragma unroll
-				for (int j = 0; j < NT; j++) {
-					acc[m][j][0] += v[m][j].x;
-					acc[m][j][1] += v[m][j].y;
-					acc[m][j][2] += v[m][j].z;
-					acc[m][j][3] += v[m][j].w;
-				}
+				for (int i = 0; i < C::NJ; i++)
+					if (group_of(i) < NT) {
+						o[m][i][0] += v[m][i].x;
+						o[m][i][1] += v[m][i].y;
+						o[m][i][2] += v[m][i].z;
+						o[m][i][3] += v[m][i].w;
+					}
 		}
 	}
 
+	/*
+	 * What is added to is asked for before anything is stored, some groups at a
+	 * time: one load after the other, each behind a store, took longer than
+	 * the product.
+	 */
 	const float up = a.scale * (T == T_F16 ? 1.0f : 1.0f / GM_UP);
+	float bias[2][2] = { { 0, 0 }, { 0, 0 } };
+
+	if (!glu && a.mode == HK_STORE && sg.bias)
+#pragma unroll
+		for (int m = 0; m < 2; m++)
+#pragma unroll
+			for (int r = 0; r < 2; r++)
+				bias[m][r] = (m ? on1 : on0) ? sg.bias[(tile0 + m) * 16 + g + 8 * r] : 0;
+#pragma unroll
+	for (int i0 = 0; i0 < C::NJ; i0 += C::JB) {
+		float f[C::JB][2], y[2][C::JB][4];
 
 #pragma unroll
-	for (int j = 0; j < NT; j++) {
-#pragma unroll
-		for (int e = 0; e < 4; e++) {
-			u32 n = blockIdx.y * C::NB + (wn * NT + j) * 8 + t * 2 + e % 2;
-			u32 r = g + e / 2 * 8;
-			float f;
+		for (int k = 0; k < C::JB; k++) {
+			const u32 n0 = blockIdx.y * C::NB + (wn * NT + group_of(i0 + k)) * 8 + t * 2;
 
-			if (n >= a.n)
+#pragma unroll
+			for (int e = 0; e < 2; e++)
+				f[k][e] = a.act_scale && n0 + e < a.n ? up * a.act_scale[n0 + e] : up;
+#pragma unroll
+			for (int m = 0; m < 2; m++)
+#pragma unroll
+				for (int e = 0; e < 4; e++)
+					y[m][k][e] = a.mode == HK_ADD && (m ? on1 : on0) && n0 + e % 2 < a.n && group_of(i0 + k) < NT
+						? sg.y[(size_t)(n0 + e % 2) * sg.ldy + (tile0 + m) * 16 + g + e / 2 * 8]
+						: bias[m][e / 2];
+		}
+#pragma unroll
+		for (int k = 0; k < C::JB; k++) {
+			const int i = i0 + k;
+
+			if (i >= C::NJ || group_of(i) >= NT)
 				continue;
-			f = a.act_scale ? up * a.act_scale[n] : up;
-			if (glu) {
-				float x = acc[0][j][e] * f, y = acc[1][j][e] * f;
-
-				if (on[0])
-					a.act_out[act_pos(n, tile[0] * 16 + r, 0, a.groups_out)] =
-						f2h(x / (1 + fast_exp(-x)) * y * a.act_out_scale);
-				continue;
-			}
 #pragma unroll
-			for (int m = 0; m < 2; m++) {
-				u32 row = tile[m] * 16 + r;
-				float *y = sg.y + (size_t)n * sg.ldy + row;
-				float v = acc[m][j][e] * f;
+			for (int e = 0; e < 4; e++) {
+				const u32 n = blockIdx.y * C::NB + (wn * NT + group_of(i)) * 8 + t * 2 + e % 2;
+				const u32 r = g + e / 2 * 8;
 
-				if (!on[m])
+				if (n >= a.n)
 					continue;
-				if (a.mode == HK_ADD)
-					*y += v;
-				else
-					*y = sg.bias ? v + sg.bias[row] : v;
+				if (glu) {
+					float x = o[0][i][e] * f[k][e % 2], v = o[1][i][e] * f[k][e % 2];
+
+					if (on0)
+						a.act_out[act_pos(n, tile0 * 16 + r, 0, a.groups_out)] =
+							f2h(x / (1 + fast_exp(-x)) * v * a.act_out_scale);
+					continue;
+				}
+#pragma unroll
+				for (int m = 0; m < 2; m++)
+					if (m ? on1 : on0)
+						sg.y[(size_t)n * sg.ldy + (tile0 + m) * 16 + r] =
+							o[m][i][e] * f[k][e % 2] + y[m][k][e];
 			}
 		}
 	}
@@ -345,13 +444,15 @@ gemm(const __grid_constant__ gm_args a)
 template <int T>
 static int gm_launch(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k)
 {
-#define GM_GO(NT, WN) HK_LAUNCH((gemm<T, NT, WN>), grid, dim3(gm_cfg<T, NT, WN>::THREADS), \
-				(gm_cfg<T, NT, WN>::SMEM), st, pdl, k)
+#define GM_GO(NT, WN, KS) HK_LAUNCH((gemm<T, NT, WN, KS>), grid, dim3(gm_cfg<T, NT, WN, KS>::THREADS), \
+				    (gm_cfg<T, NT, WN, KS>::SMEM), st, pdl, k)
 	switch (shape) {
-	case 2: return GM_GO(2, 1);
-	case 4: return GM_GO(4, 1);
-	case 8: return GM_GO(8, 1);
-	default: return GM_GO(8, 2);
+	case 1: return GM_GO(1, 1, 2);
+	case 2: return GM_GO(2, 1, 2);
+	case 3: return GM_GO(3, 1, 2);
+	case 5: return GM_GO(5, 1, 2);
+	case 8: return GM_GO(8, 1, 2);
+	default: return GM_GO(8, 2, 1);
 	}
 #undef GM_GO
 }

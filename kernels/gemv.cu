@@ -18,12 +18,14 @@ static bool gv_type(int t)
 	       t == T_Q4_K || t == T_Q5_K || t == T_Q6_K;
 }
 
+uint32_t hk_gemv_blocks = 2;
+
 extern "C" int hk_gemv(void *st, const struct hk_dev_info *d, const struct hk_gemv *a)
 {
 	struct gv_args k = {};
 	u32 n = a->n <= 1 ? 1 : a->n <= 2 ? 2 : 4, units = tile_units(a->cols);
 	size_t smem = (size_t)n * units * 384 + (WARPS * 2 * 2 * 16 * n + 32 * n) * 4;
-	u32 grid = 0, want = (u32)d->sms * 2, set = 0;
+	u32 grid = 0, want = (u32)d->sms * hk_gemv_blocks, set = 0;
 	u32 nseg = a->mode == HK_SWIGLU ? 1 : a->nseg;
 	size_t bytes = 0;
 

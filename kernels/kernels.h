@@ -79,6 +79,7 @@ struct hk_gemv {
 	uint32_t nseg;
 	struct hk_seg seg[3];
 };
+extern uint32_t hk_gemv_blocks;   /* an SM */
 int hk_gemv(void *st, const struct hk_dev_info *d, const struct hk_gemv *a);
 
 /*

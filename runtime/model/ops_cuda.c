@@ -59,11 +59,21 @@ int ops_cuda(const struct ops **ret, struct hearth_err *err)
 #include "kernels/tile.h"
 
 /* Row counts that have a graph; more rows go by layers. */
-static const uint32_t BUCKET[] = { 1, 2, 3, 4, 16, 32, 64 };
+static const uint32_t BUCKET[] = { 1, 2, 4, 8, 16, 24, 40, 64 };
 enum { BUCKETS = sizeof(BUCKET) / sizeof(BUCKET[0]), LAYERS_BETWEEN_LOOKS = 4,
        MAX_SEQS = 64, PICK_RECENT = 4096 };
 /* Pieces in which regions are registered: one huge registration can fail. */
 #define CHUNK ((size_t)256 << 20)
+
+uint32_t ops_cuda_few;
+
+/* Rows up to which the GEMV is the faster route: where few SMs have to unpack
+ * all weights, its integers cost less than halves; where many have, launches
+ * and latency are what counts. */
+static uint32_t few_rows(const struct hk_dev_info *d)
+{
+	return ops_cuda_few ? ops_cuda_few : d->sms < 32 ? 4 : 2;
+}
 
 static struct {
 	bool probed;
@@ -106,6 +116,7 @@ struct cuda_ctx {
 	struct bufs b;
 	void *graph[BUCKETS];
 	bool few, many;                 /* routes this model can take */
+	uint32_t few_rows;              /* the first one's largest step */
 	uint32_t n_out;
 	float *logits;                  /* host, [max_out, vocab] in scratch */
 	uint8_t *have;                  /* [max_out] row was fetched */
@@ -392,7 +403,7 @@ static int run_layer(struct cuda_ctx *c, uint32_t i, uint32_t n, uint32_t tiles,
 	const struct bufs *b = &c->b;
 	const uint32_t wide = s->heads * s->head_dim, kvw = s->kv_heads * s->head_dim;
 	const uint32_t ldq = wide + 2 * kvw;
-	const bool few = c->few && n <= HK_GEMV_MAX, many = !few && c->many;
+	const bool few = c->few && n <= c->few_rows, many = !few && c->many;
 	const struct hk_seg qkv[3] = {
 		{ l->q, l->q_bias, b->qkv, ldq },
 		{ l->k, l->k_bias, b->qkv + wide, ldq },
@@ -443,7 +454,7 @@ static int run_layer(struct cuda_ctx *c, uint32_t i, uint32_t n, uint32_t tiles,
 		at.act = b->act_a;
 		at.groups = m.groups;
 	}
-	if (few && n * c->cap.group <= 16)
+	if ((few || many) && n * c->cap.group <= 16)
 		at.rope = &rope;
 	if ((!at.rope && (rc = hk_rope(c->stream, &c->step, &rope))) ||
 	    (rc = hk_attn(c->stream, &c->dev, &c->step, &at)))
@@ -849,6 +860,7 @@ static void bind_layers(struct cuda_ctx *c, const struct span *sp)
 		if (d->gate.type != d->up.type)
 			c->few = c->many = false;
 	}
+	c->few_rows = c->many ? few_rows(&c->dev) : HK_GEMV_MAX;
 	c->embd = dev_mat(c, sp, &m->embd);
 	c->head = dev_mat(c, sp, &m->head);
 	c->out_norm = dev_of(c, sp, m->out_norm);

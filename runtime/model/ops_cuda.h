@@ -6,6 +6,8 @@
 #ifndef HEARTH_MODEL_OPS_CUDA_H
 #define HEARTH_MODEL_OPS_CUDA_H
 
+#include <stdint.h>
+
 enum ops_cuda_where {
 	OPS_CUDA_AUTO,      /* probe: a GPU that shares the CPU's memory reads it in place */
 	OPS_CUDA_COPY,      /* weights and KV pages in device memory */
@@ -20,6 +22,10 @@ void ops_cuda_place(enum ops_cuda_where where);
  * succeeded; "" before.
  */
 const char *ops_cuda_line(void);
+
+/* Rows of a step up to which the GEMV does it, where both routes can; 0: as was
+ * measured to be best. For measuring. */
+extern uint32_t ops_cuda_few;
 
 struct ops_ctx;
 

@@ -4,7 +4,8 @@
  * lengths, sessions together, a warm turn, and the machine's own read and copy
  * speed in the same run. One line a figure.
  *
- * usage: bench_gpu FILE.gguf [quick] [kv-f16] [--in-place]
+ * usage: bench_gpu FILE.gguf [quick] [kv-f16] [--in-place] [few=N] [blocks=N]
+ * few: the GEMV up to so many rows; blocks: its blocks an SM
  * tests/gpu/bench.sh runs llama-bench on the same file beside it.
  */
 #include "tests/gpu/model.h"
@@ -146,6 +147,10 @@ int main(int argc, char **argv)
 		quick |= !strcmp(argv[i], "quick");
 		if (!strcmp(argv[i], "kv-f16"))
 			kv = KV_F16;
+		if (!strncmp(argv[i], "few=", 4))
+			ops_cuda_few = (uint32_t)atoi(argv[i] + 4);
+		if (!strncmp(argv[i], "blocks=", 7))
+			hk_gemv_blocks = (uint32_t)atoi(argv[i] + 7);
 		if (!strcmp(argv[i], "--in-place"))
 			ops_cuda_place(OPS_CUDA_IN_PLACE);
 	}
