@@ -9,9 +9,16 @@
 
 static size_t heap_in_use(void)
 {
+#if defined(__GLIBC_PREREQ) && __GLIBC_PREREQ(2, 33)
 	struct mallinfo2 m = mallinfo2();
 
 	return m.uordblks + m.hblkhd;
+#else
+	/* Older ones count in an int, which wraps at 4 GiB: speech engines hold megabytes. */
+	struct mallinfo m = mallinfo();
+
+	return (size_t)(unsigned int)m.uordblks + (unsigned int)m.hblkhd;
+#endif
 }
 
 int voice_charge_begin(struct voice_charge *c, const struct voice_account *acc, size_t predicted,
