@@ -2,6 +2,7 @@
 RT_SRCS += \
 	runtime/voice/account.c \
 	runtime/voice/alsa.c \
+	runtime/voice/answer.c \
 	runtime/voice/audio.c \
 	runtime/voice/lexicon.c \
 	runtime/voice/phrasebook.c \
