@@ -35,6 +35,8 @@ has() {
 	fi
 }
 f() { cat >"$tmp/$1"; }
+# Ends what holds a charge in the background.
+let_go() { kill $held; wait $held 2>/dev/null; }
 
 t "help lists the commands" 0 "apply [--dry-run]" $ctl --help
 t "no command is a usage error" 2 "usage:" $ctl
@@ -170,7 +172,7 @@ sed 's/size: 8M/size: 4M/; s/min: 2M, low: 2M, high: 6M, max: 8M/min: 1M/' "$tmp
 t "a pool shrinks together with its guarantees" 0 "applied" $c apply "$tmp/small.yaml"
 t "so that it is small" 0 '"size": 4194304' $c --json pool
 t "and grows together with them" 0 "applied" $c apply "$tmp/good.yaml"
-$c exec --tenant t-llm --charge t-kv=5M -- sleep 4 &
+$c exec --tenant t-llm --charge t-kv=5M -- sleep 90 &
 held=$!
 sleep 1
 sed 's/t-stt:/t-new:/' "$tmp/small.yaml" >"$tmp/bad.yaml"
@@ -178,8 +180,17 @@ t "a pool cannot shrink below what is charged" 8 "bad.yaml line 2, column 3: poo
 t "and then budgets are as they were" 0 '"min": 2097152' $c --json tenant show t-llm
 t "and tenants too" 7 "there is no tenant t-new" $c tenant show t-new
 t "and pools too" 0 '"size": 8388608' $c --json pool
-wait $held
+let_go
 
+t "a guarantee is not given away, and it is said whose" 5 "is guaranteed to others (tenant t-llm may still claim 2.0 MiB" $c exec --tenant t-tts --charge t-kv=6M -- echo never
+has "and how much could be had" "so 5.0 MiB would fit"
+$c exec --tenant t-llm --charge t-kv=6M -- sleep 90 &
+held=$!
+sleep 1
+t "a full pool names who holds it" 5 "tenant t-llm holds most (6.0 MiB)" $c exec --tenant t-tts --charge t-kv=3M -- echo never
+has "and by how much it is too small" "the pool has 8.0 MiB, 1.0 MiB would fit"
+t "with a time limit that is said too" 5 "in the time given" $c exec --tenant t-tts --charge t-kv=3M --wait 50 -- echo never
+let_go
 t "budget set keeps what is not named" 0 "" $c budget set t-llm t-kv high=5M
 t "so the rest is as it was" 0 '"min": 2097152' $c --json tenant show t-llm
 has "and high is new" '"high": 5242880'
@@ -194,13 +205,13 @@ t "exec gives the command's exit code" 9 "" $c exec --tenant t-tts -- sh -c 'exi
 t "exec refuses what does not fit" 5 "its max is 1.0 MiB" $c exec --tenant t-tts --charge t-account=2M -- echo never
 t "exec needs a pool that is there" 7 "there is no pool t-none" $c exec --tenant t-tts --charge t-none=1M -- true
 t "exec of nothing" 127 "cannot be run" $c exec --tenant t-tts -- /nothing/there
-$c exec --tenant t-tts --charge t-account=512K -- sleep 3 &
+$c exec --tenant t-tts --charge t-account=512K -- sleep 90 &
 held=$!
 sleep 1
 t "the charge lasts while the command runs" 0 '"current": 524288' $c --json tenant show t-tts
 t "an open tenant cannot be removed" 8 "is open" $c tenant remove t-tts
 t "a pool in use cannot be removed" 8 "in use" $c pool remove t-account
-wait $held
+let_go
 t "and goes with it" 0 '"current": 0' $c --json tenant show t-tts
 
 $c watch --count 1 --seconds 20 >"$tmp/watch" 2>&1 &
@@ -254,13 +265,13 @@ t "an act says so in JSON" 0 '"done": true' $c --json budget set t-tts t-account
 t "a refusal is JSON too" 7 '"error":"there is no pool t-none"' $c --json pool remove t-none
 t "exec refuses as JSON" 5 '"exit":5' $c --json exec --tenant t-tts --charge t-account=4M -- echo never
 if [ "$dev" = /dev/hearth ] && [ -d /proc/self/fd ]; then
-	$c exec --tenant t-tts -- sleep 6 &
+	$c exec --tenant t-tts -- sleep 90 &
 	held=$!
 	sleep 1
 	t "unloading in use is refused, and says by whom" 8 "process $held (sleep) has it open" $c unload
 	t "and in JSON" 8 '"exit":8' $c unload --json
 	has "by whom as well" "$held (sleep)"
-	wait $held
+	let_go
 	if command -v setuidgid >/dev/null; then
 		t "unloading needs the administrator" 4 "administrator" setuidgid 65534:65534 $c unload --json
 	fi
