@@ -55,8 +55,8 @@ update() {
 	fi
 }
 
-# candidate PACKAGE:ARCH SUITE -> version
-candidate() { apt-cache "${opts[@]}" madison "$1" | awk -F'[ |]+' -v s="$2/main" '$4 == s { print $2; exit }'; }
+# candidate PACKAGE:ARCH SUITE -> version. Short names have blanks before them.
+candidate() { apt-cache "${opts[@]}" madison "$1" | sed 's/^ *//' | awk -F'[ |]+' -v s="$2/main" '$4 == s { print $2; exit }'; }
 
 # depends PACKAGE:ARCH=VERSION -> names
 depends() { apt-cache "${opts[@]}" show "$1" | sed -n 's/^Depends: //p' | head -n 1 | tr ',' '\n' | sed 's/^ *//; s/[ (|].*//'; }
