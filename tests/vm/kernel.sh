@@ -68,11 +68,13 @@ fetch() { # PACKAGE:ARCH[=VERSION]... into the current folder
 # kbuild's programs of a newer suite want a newer C library than this machine
 # may have: then they are run with the suite's own.
 old_libc() { # TMP DIR SUITE KBUILD
-	local kb=$1/root/usr/lib/$4 host f
-	# Any of them that is a program and not a script tells.
-	f=$(find "$kb/scripts" -type f -perm -u+x -exec sh -c 'head -c 4 "$1" | grep -q ELF' _ {} \; -print | head -n 1)
-	[ -n "$f" ] || return 0
-	{ "$f" </dev/null 2>&1 || true; } | grep -q 'GLIBC_.*not found' || return 0
+	local kb=$1/root/usr/lib/$4 host f old=
+	# Not every one of them wants the new one.
+	for f in $(find "$kb" -type f -perm -u+x); do
+		[ "$(head -c 4 "$f" | tail -c 3)" = ELF ] || continue
+		{ "$f" </dev/null 2>&1 || true; } | grep -q 'GLIBC_.*not found' && { old=1; break; }
+	done
+	[ -n "$old" ] || return 0
 	host=$(dpkg --print-architecture)
 	mkdir -p "$1/libc"
 	(cd "$1/debs" && for f in libc6 libelf1t64 zlib1g libzstd1; do
@@ -81,9 +83,10 @@ old_libc() { # TMP DIR SUITE KBUILD
 	done)
 	find "$kb" -type f -perm -u+x | while read -r f; do
 		[ "$(head -c 4 "$f" | tail -c 3)" = ELF ] || continue
+		# Some run another one of their kind, which they find by their own name.
 		mv "$f" "$f.elf"
 		# shellcheck disable=SC2016
-		printf '#!/bin/sh\nl=%s/libc/usr/lib/x86_64-linux-gnu\nexec $l/ld-linux-x86-64.so.2 --library-path $l %s "$@"\n' \
+		printf '#!/bin/sh\nl=%s/libc/usr/lib/x86_64-linux-gnu\nexec $l/ld-linux-x86-64.so.2 --library-path $l --argv0 "$0" %s "$@"\n' \
 			"$2" "$2/${f#"$1"/}.elf" >"$f"
 		chmod +x "$f"
 	done
