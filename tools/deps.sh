@@ -51,6 +51,7 @@ WANTED=(
 	libc6-dev-arm64-cross
 	libelf-dev
 	libssl-dev
+	python3-jsonschema
 	qemu-system-arm
 	qemu-system-x86
 	sparse

@@ -349,6 +349,40 @@ out:
 	return rc;
 }
 
+/*
+ * How far each state is from the end of its rule, and the way: relaxed until
+ * nothing changes. States of a sequence come in its order, so that walking them
+ * backwards settles nearly everything at once. A way is changed only for a
+ * shorter one, so following ways never goes round in a circle.
+ */
+static void find_ways(struct grammar *g)
+{
+	bool changed = true;
+
+	for (uint32_t i = 0; i < g->n_states; i++) {
+		g->states[i].need = g->states[i].is_end ? 0 : NEED_NONE;
+		g->states[i].best = GEDGE_NONE;
+	}
+	while (changed) {
+		changed = false;
+		for (uint32_t i = g->n_states; i-- > 0;) {
+			struct gstate *s = &g->states[i];
+
+			for (uint32_t e = s->edges; e != GEDGE_NONE && s->need; e = g->edges[e].next) {
+				const struct gedge *x = &g->edges[e];
+				uint32_t n = g->states[x->to].need;
+
+				n += x->kind == GEDGE_BYTES ? 1 : x->kind == GEDGE_CALL ? g->states[g->rule_start[x->rule]].need : 0;
+				if (n < s->need) {
+					s->need = n;
+					s->best = e;
+					changed = true;
+				}
+			}
+		}
+	}
+}
+
 int grammar_compile(const struct gast *ast, struct grammar **ret, struct hearth_err *err)
 {
 	struct compiler c = { .ast = ast };
@@ -395,6 +429,7 @@ int grammar_compile(const struct gast *ast, struct grammar **ret, struct hearth_
 	g->root = c.start[ast->root];
 	g->rule_start = c.start;
 	free(c.end);
+	find_ways(g);
 	*ret = g;
 	return 0;
 }

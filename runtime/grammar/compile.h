@@ -16,9 +16,12 @@ struct gedge {
 	uint8_t kind, lo, hi;
 };
 #define GEDGE_NONE UINT32_MAX
+#define NEED_NONE  (1u << 30)    /* two of them can be added */
 
 struct gstate {
 	uint32_t edges;          /* first edge, or GEDGE_NONE */
+	uint32_t need;           /* bytes, at least, to the end of the rule; NEED_NONE: it has none */
+	uint32_t best;           /* edge on the way there; GEDGE_NONE: this is the end */
 	uint8_t is_end;          /* end of a rule: return to the caller */
 	uint8_t only_end;        /* ... and has no edge: a call that returns here is a tail call */
 };

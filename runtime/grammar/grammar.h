@@ -63,6 +63,15 @@ void gmatch_restart(struct gmatch *m);
  */
 const uint32_t *gmatch_mask(struct gmatch *m);
 
+/*
+ * The same, without the tokens after which @left - 1 more, one of them to end
+ * it, might not be enough to complete the text: so it is complete when the last
+ * one is taken. Where it is too late for that already, as gmatch_mask().
+ */
+const uint32_t *gmatch_mask_within(struct gmatch *m, uint32_t left);
+/* Tokens that complete the text for certain, the one that ends it not counted; UINT32_MAX: not known. */
+uint32_t gmatch_tokens_to_end(struct gmatch *m);
+
 /* Steps over one token. -EINVAL when the grammar forbids it: nothing changed. */
 int gmatch_accept(struct gmatch *m, uint32_t token);
 /* Steps over bytes, which need not end where a token does. Same rule. */

@@ -30,12 +30,16 @@ struct config {
 
 struct frame {                           /* one stack: top return state, and the rest */
 	uint32_t ret, below, depth, chain;
+	uint32_t need;                       /* bytes from here to the end of the text */
 };
 
 struct set {
 	uint32_t first, count;               /* in configs[] */
 	uint32_t chain;
 	bool may_end;
+	uint32_t need;                       /* bytes to the end of the text, at least */
+	uint32_t tokens;                     /* tokens that do it for certain; 0: not worked out yet */
+	uint32_t worst;                      /* most .tokens behind any token of the mask; 0: not yet */
 	uint32_t *next;                      /* [256], or NULL */
 	uint32_t *mask;                      /* [words], or NULL */
 };
@@ -63,6 +67,7 @@ struct gmatch {
 	uint32_t *seen;                      /* open-addressed over work, by index + 1 */
 	uint32_t *slots;                     /* slots of seen[] in use, one per work entry */
 	uint32_t *depth_sets;                /* walk of the trie */
+	uint32_t *within;                    /* [words] mask of gmatch_mask_within(), or NULL */
 };
 
 static uint32_t mix(uint32_t a, uint32_t b)
@@ -86,6 +91,14 @@ static void *grow(struct gmatch *m, void *p, uint32_t *cap, size_t size)
 
 /* -- stacks ------------------------------------------------------------------- */
 
+/* Bytes that a configuration is from the end of the text, at least. */
+static uint32_t needs(const struct gmatch *m, uint32_t state, uint32_t stack)
+{
+	const uint32_t n = m->g->states[state].need + m->frames[stack].need;
+
+	return n < NEED_NONE ? n : NEED_NONE;
+}
+
 static uint32_t frame_push(struct gmatch *m, uint32_t ret, uint32_t below)
 {
 	uint32_t h = mix(ret, below) & (m->frame_buckets - 1);
@@ -100,7 +113,8 @@ static uint32_t frame_push(struct gmatch *m, uint32_t ret, uint32_t below)
 			return 0;
 		m->frames = p;
 	}
-	m->frames[m->n_frames] = (struct frame){ ret, below, m->frames[below].depth + 1, m->frame_hash[h] };
+	m->frames[m->n_frames] = (struct frame){ ret, below, m->frames[below].depth + 1, m->frame_hash[h],
+						 needs(m, ret, below) };
 	m->frame_hash[h] = m->n_frames;
 	return m->n_frames++;
 }
@@ -152,7 +166,7 @@ static uint32_t set_close(struct gmatch *m)
 {
 	const struct grammar *g = m->g;
 	bool may_end = false;
-	uint32_t kept = 0, h = 0, total;
+	uint32_t kept = 0, h = 0, total, need = NEED_NONE;
 
 	for (uint32_t i = 0; i < m->n_work && !m->fail; i++) {
 		struct config c = m->work[i];
@@ -187,13 +201,21 @@ static uint32_t set_close(struct gmatch *m)
 		return SET_DEAD;
 	total = m->n_work;
 	for (uint32_t i = 0; i < total; i++) {
+		const uint32_t n = needs(m, m->work[i].state, m->work[i].stack);
 		bool reads = false;
 
+		/* From where no end can be reached nothing is begun. */
+		if (n >= NEED_NONE)
+			continue;
 		for (uint32_t e = g->states[m->work[i].state].edges; e != GEDGE_NONE; e = g->edges[e].next)
 			reads |= g->edges[e].kind == GEDGE_BYTES;
-		if (reads)
-			m->work[kept++] = m->work[i];
+		if (!reads)
+			continue;
+		need = n < need ? n : need;
+		m->work[kept++] = m->work[i];
 	}
+	if (may_end)
+		need = 0;
 	if (!kept && !may_end)
 		return SET_DEAD;
 	if (kept > MAX_CONFIGS) {
@@ -226,7 +248,7 @@ static uint32_t set_close(struct gmatch *m)
 	if (kept)
 		memcpy(&m->configs[m->n_configs], m->work, kept * sizeof(*m->work));
 	m->sets[m->n_sets] = (struct set){ .first = m->n_configs, .count = kept, .may_end = may_end,
-					   .chain = m->set_hash[h] };
+					   .need = need, .chain = m->set_hash[h] };
 	m->n_configs += kept;
 	m->set_hash[h] = m->n_sets;
 	return m->n_sets++;
@@ -302,6 +324,7 @@ void gmatch_free(struct gmatch *m)
 	free(m->seen);
 	free(m->slots);
 	free(m->depth_sets);
+	free(m->within);
 	free(m);
 }
 
@@ -391,10 +414,11 @@ static void trim(struct gmatch *m)
 	m->cur = set_close(m);
 	/* Kept configurations only read; that the text may end was known beside them. */
 	if (may_end && m->cur == SET_DEAD) {
-		m->sets[m->n_sets] = (struct set){ .may_end = true };
+		m->sets[m->n_sets] = (struct set){ .may_end = true, .need = 0 };
 		m->cur = m->n_sets++;
 	} else if (may_end) {
 		m->sets[m->cur].may_end = true;
+		m->sets[m->cur].need = 0;
 	}
 out:
 	free(keep);
@@ -468,6 +492,156 @@ const uint32_t *gmatch_mask(struct gmatch *m)
 	m->sets[m->cur].mask = mask;
 	m->mask_bytes += v->words * sizeof(*mask);
 	return mask;
+}
+
+/* The longest token that text[0..n) begins with, in bytes; 0: none. */
+static size_t longest(const struct gvocab *v, const uint8_t *text, size_t n)
+{
+	uint32_t i = 0, end = v->n_nodes;
+	size_t at = 0, found = 0;
+
+	while (i < end && at < n) {
+		const struct gvocab_node *x = &v->nodes[i];
+
+		if (x->byte != text[at]) {
+			i = x->skip;
+			continue;
+		}
+		at++;
+		if (x->count)
+			found = at;
+		end = x->skip;
+		i++;
+	}
+	return found;
+}
+
+#define WAY_MAX 65536u               /* bytes of a way to the end that is looked at */
+
+/*
+ * Tokens that lead from @at to the end for certain: those that its shortest way
+ * is cut into, longest first. NEED_NONE where there is none to be found.
+ */
+static uint32_t way(struct gmatch *m, uint32_t at)
+{
+	const struct grammar *g = m->g;
+	const struct set *s = &m->sets[at];
+	uint32_t state = 0, stack = 0, fuel = 4 * WAY_MAX, n = 0, tokens = 0;
+	uint8_t *text;
+	size_t from, k;
+
+	if (s->may_end)
+		return 0;
+	if (s->need > WAY_MAX)
+		return NEED_NONE;
+	text = malloc(s->need + 1);
+	if (!text)
+		return NEED_NONE;
+	for (uint32_t i = 0; i < s->count; i++) {
+		const struct config *c = &m->configs[s->first + i];
+
+		if (needs(m, c->state, c->stack) == s->need) {
+			state = c->state;
+			stack = c->stack;
+			break;
+		}
+	}
+	while (--fuel && n <= s->need) {
+		const struct gedge *x;
+
+		if (g->states[state].best == GEDGE_NONE) {
+			if (!stack)
+				break;
+			state = m->frames[stack].ret;
+			stack = m->frames[stack].below;
+			continue;
+		}
+		x = &g->edges[g->states[state].best];
+		state = x->to;
+		if (x->kind == GEDGE_BYTES) {
+			if (n < s->need)
+				text[n] = x->lo;
+			n++;
+		} else if (x->kind == GEDGE_CALL) {
+			stack = frame_push(m, x->to, stack);
+			state = g->rule_start[x->rule];
+			if (m->fail)
+				break;
+		}
+	}
+	s = &m->sets[at];
+	if (!fuel || n != s->need || m->fail)
+		tokens = NEED_NONE;
+	for (from = 0; tokens != NEED_NONE && from < n; from += k) {
+		k = longest(m->v, text + from, n - from);
+		tokens = k ? tokens + 1 : NEED_NONE;
+	}
+	free(text);
+	return tokens;
+}
+
+/* Tokens from set @at to the end, for certain. Never more than it has to be, in bytes. */
+static uint32_t tokens_to_end(struct gmatch *m, uint32_t at)
+{
+	if (m->sets[at].may_end)
+		return 0;
+	if (!m->sets[at].tokens)
+		m->sets[at].tokens = way(m, at);
+	return m->sets[at].tokens;
+}
+
+uint32_t gmatch_tokens_to_end(struct gmatch *m)
+{
+	const uint32_t n = m->fail ? NEED_NONE : tokens_to_end(m, m->cur);
+
+	return n < NEED_NONE ? n : UINT32_MAX;
+}
+
+const uint32_t *gmatch_mask_within(struct gmatch *m, uint32_t left)
+{
+	const struct gvocab *v = m->v;
+	const uint32_t *all = gmatch_mask(m);
+	uint32_t worst = 0, i = 0, kept = 0;
+
+	/* Every token is at most as far from the end as .worst says: nothing to do. */
+	if (!all || (m->sets[m->cur].worst && m->sets[m->cur].worst + 2 <= left) || tokens_to_end(m, m->cur) + 1 > left)
+		return all;
+	if (!m->within) {
+		m->within = malloc((v->words ? v->words : 1) * sizeof(*m->within));
+		if (!m->within) {
+			m->fail = -ENOMEM;
+			return NULL;
+		}
+	}
+	memset(m->within, 0, v->words * sizeof(*m->within));
+	m->depth_sets[0] = m->cur;
+	while (i < v->n_nodes) {
+		const struct gvocab_node *n = &v->nodes[i];
+		const uint32_t *next = m->sets[m->depth_sets[n->depth]].next;
+		const uint32_t to = next ? next[n->byte] : SET_DEAD;
+		uint32_t need;
+
+		if (to == SET_DEAD || to == SET_UNKNOWN) {
+			i = n->skip;
+			continue;
+		}
+		if (n->count) {
+			need = tokens_to_end(m, to);
+			worst = need > worst ? need : worst;
+			/* This one, those, and one that ends the generation. */
+			for (uint32_t k = n->first; need + 2 <= left && k < n->first + n->count; k++) {
+				m->within[v->ids[k] >> 5] |= 1u << (v->ids[k] & 31);
+				kept++;
+			}
+		}
+		m->depth_sets[n->depth + 1] = to;
+		i++;
+	}
+	m->sets[m->cur].worst = worst ? worst : 1;
+	if (m->sets[m->cur].may_end)
+		for (size_t k = 0; k < v->n_eog; k++, kept++)
+			m->within[v->eog[k] >> 5] |= 1u << (v->eog[k] & 31);
+	return kept ? m->within : all;
 }
 
 int gmatch_accept_bytes(struct gmatch *m, const char *s, size_t len)

@@ -952,6 +952,8 @@ int grammar_from_tools(const json_t *tools, const char *only, bool parallel, boo
 
 			found = true;
 			b.doc = params;
+			if (params && !json_is_object(params) && !json_is_null(params))
+				refuse(&b, -EINVAL, "\"parameters\" must be a schema of an object, not true, false or anything else");
 			args = params && json_object_size(params) ? value(&b, params) : lit(&b, "{}");
 			path_leave(&b, at2);
 			call = seq(&b, constant(&b, name), seq(&b, with_space(&b, ","),

@@ -23,6 +23,7 @@ struct run {
 
 	enum run_mode mode;
 	bool no_calls, raw, whole;
+	uint32_t left;             /* tokens that may still come */
 	struct grammar *grammar;
 	struct gmatch *match;
 	bool in_grammar, thinking;
@@ -164,6 +165,8 @@ static bool on_token(void *arg, const struct gen_token *t)
 
 	if (r->n_tokens < r->cap_tokens)
 		r->tokens[r->n_tokens++] = t->id;
+	if (r->left)
+		r->left--;
 	if (r->logprobs && t->pick) {
 		struct run_event *e = event(RUN_LOGPROB, NULL, 0);
 
@@ -205,7 +208,7 @@ static int on_mask(void *arg, uint32_t *mask, uint32_t vocab)
 		mask[r->s->tool_call_id / 32] &= ~(1u << (r->s->tool_call_id % 32));
 	if (!r->match || !r->in_grammar)
 		return 0;
-	allowed = gmatch_mask(r->match);
+	allowed = gmatch_mask_within(r->match, r->left);
 	if (!allowed) {
 		err_set(&r->fail, gmatch_status(r->match), "the grammar's limits were reached; the answer ends here");
 		return gmatch_status(r->match) ? gmatch_status(r->match) : -EINVAL;
@@ -274,6 +277,7 @@ int run_start(const struct run_opts *o, struct run **ret, struct hearth_err *err
 	r->mode = o->mode;
 	r->no_calls = o->no_calls;
 	r->raw = o->raw;
+	r->left = o->max_tokens;
 	r->whole = o->whole;
 	r->thinking = o->thinking;
 	r->in_grammar = o->mode == RUN_WHOLE && !o->thinking;

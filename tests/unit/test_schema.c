@@ -2,6 +2,7 @@
 #include "unit.h"
 #include "grammar/schema.h"
 #include "grammar_util.h"
+#include "synth.h"
 
 static void check(const char *schema, const char *const *yes, const char *const *no)
 {
@@ -260,6 +261,76 @@ static void tools_become_calls(void **state)
 	json_decref(t);
 }
 
+/*
+ * Whatever is chosen at random, a text is complete within the tokens it was
+ * given, from the fewest that can hold it on; and those fewest are no more than
+ * bytes, since each byte is a token here.
+ */
+static void within_bounds_it_ends(void **state)
+{
+	static const char *const schemas[] = {
+		"true", "{\"type\":\"string\"}", "{\"type\":\"string\",\"minLength\":9}", "{\"type\":\"string\",\"pattern\":\"ab+c\"}",
+		"{\"type\":\"array\",\"items\":{},\"minItems\":3}", "{\"enum\":[\"a long constant\",\"b\"]}",
+		"{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"},\"n\":{\"type\":\"number\"}},\"required\":[\"name\"],\"additionalProperties\":true}",
+		"{\"$defs\":{\"n\":{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"},\"kids\":{\"type\":\"array\",\"items\":{\"$ref\":\"#/$defs/n\"}}},\"required\":[\"name\",\"kids\"]}},\"$ref\":\"#/$defs/n\"}",
+	};
+	uint64_t seed = 4;
+
+	for (size_t i = 0; i < sizeof(schemas) / sizeof(schemas[0]); i++) {
+		json_t *s = json_loads(schemas[i], JSON_DECODE_ANY, NULL), *v;
+		struct grammar *g = NULL;
+		struct gmatch *m;
+		uint32_t fewest;
+
+		assert_int_equal(grammar_from_schema(s, &g, NULL), 0);
+		assert_int_equal(gmatch_create(g, gu_vocab(), &m), 0);
+		fewest = gmatch_tokens_to_end(m);
+		assert_true(fewest > 0 && fewest < 100);
+		for (uint32_t more = 0; more < 40; more++) {
+			uint32_t left = fewest + 1 + (more < 12 ? more : more * 9), id, n;
+			char text[4096];
+			size_t len = 0;
+
+			gmatch_restart(m);
+			for (;;) {
+				const uint32_t *mask;
+
+				assert_true(left > 0);
+				mask = gmatch_mask_within(m, left);
+				assert_non_null(mask);
+				for (n = 0, id = 0; id < 301; id++)
+					n += mask[id / 32] >> (id % 32) & 1;
+				assert_true(n > 0);
+				n = (uint32_t)(synth_rand(&seed) % n);
+				for (id = 0; !(mask[id / 32] >> (id % 32) & 1) || n--; id++)
+					;
+				left--;
+				if (id == GU_EOG)
+					break;
+				assert_int_equal(gmatch_accept(m, id), 0);
+				{
+					size_t k;
+					const char *b = gu_bytes(NULL, id, &k);
+
+					assert_true(len + k < sizeof(text));
+					memcpy(text + len, b, k);
+					len += k;
+				}
+			}
+			v = json_loadb(text, len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+			if (!v)
+				fail_msg("%s: %.*s", schemas[i], (int)len, text);
+			json_decref(v);
+		}
+		/* Too late is too late: then all is allowed that the grammar allows. */
+		gmatch_restart(m);
+		assert_memory_equal(gmatch_mask_within(m, 1), gmatch_mask(m), 38);
+		gmatch_free(m);
+		grammar_unref(g);
+		json_decref(s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -273,6 +344,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_enforced_is_refused_by_name),
 		cmocka_unit_test(random_walks_always_parse),
 		cmocka_unit_test(tools_become_calls),
+		cmocka_unit_test(within_bounds_it_ends),
 	};
 	return UNIT_RUN(tests);
 }

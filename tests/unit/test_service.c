@@ -328,7 +328,8 @@ static void restart(void **state)
 	box_close(&b);
 }
 
-int main(void)
+/* With an argument it only makes the model there, for scripts that need random weights. */
+int main(int argc, char **argv)
 {
 	struct synth_opts o;
 	const struct CMUnitTest tests[] = {
@@ -339,11 +340,13 @@ int main(void)
 	};
 	int r;
 
+	synth_defaults(&o);
+	if (argc == 2)
+		return synth_model(argv[1], &o) ? 1 : 0;
 	if (!mkdtemp(dir))
 		return 1;
 	snprintf(model, sizeof(model), "%s/a.gguf", dir);
 	snprintf(file, sizeof(file), "%s/cache", dir);
-	synth_defaults(&o);
 	if (synth_model(model, &o))
 		return 1;
 	r = UNIT_RUN(tests);
