@@ -116,9 +116,10 @@ static void moves_and_splits(void)
 
 	set_up();
 	memset(p, 7, LEN);
-	q = mremap(p, LEN, LEN, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)0x200000000000ULL);
-	if (q == MAP_FAILED)
-		q = mremap(p, LEN, LEN, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)0x2000000000ULL);
+	/* To where there is room for sure. */
+	q = mmap(NULL, LEN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	EXPECT(q != MAP_FAILED);
+	q = mremap(p, LEN, LEN, MREMAP_MAYMOVE | MREMAP_FIXED, q);
 	EXPECT(q != MAP_FAILED);
 	EXPECT_EQ(q[LEN - 1], 7);
 	/* A hole in the middle, and a part read-only. */

@@ -3,6 +3,7 @@
 #include "vm.h"
 
 #include <setjmp.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 
 static int admin, t;
@@ -614,22 +615,22 @@ static void regions_can_be_listed(void)
 
 static void descriptors_run_out(void)
 {
-	struct rlimit { unsigned long cur, max; } was, now;
+	struct rlimit64 was, now;
 	struct hearth_ioc_alloc a = {};
 	int r;
 
 	set_up();
 	r = vm_region(t, pool, 4096);
-	EXPECT(!syscall(SYS_prlimit64, 0, 7 /* RLIMIT_NOFILE */, NULL, &was));
+	EXPECT(!prlimit64(0, RLIMIT_NOFILE, NULL, &was));
 	now = was;
-	now.cur = r + 1;
-	EXPECT(!syscall(SYS_prlimit64, 0, 7, &now, NULL));
+	now.rlim_cur = r + 1;
+	EXPECT(!prlimit64(0, RLIMIT_NOFILE, &now, NULL));
 	EXPECT_ERR(EMFILE, vm_alloc(t, pool, 4096, &a));
 	EXPECT_ERR(EMFILE, vm_share(r, 0));
 	EXPECT_ERR(EMFILE, vm_export(r, 0, 0, 0));
 	EXPECT(!vm_keep(r, "x", 0));
 	EXPECT_ERR(EMFILE, vm_find(t, pool, "x", 0, 0, NULL));
-	EXPECT(!syscall(SYS_prlimit64, 0, 7, &was, NULL));
+	EXPECT(!prlimit64(0, RLIMIT_NOFILE, &was, NULL));
 	EXPECT_EQ(vm_usage(t, 0, pool).out_current, 4096);
 	{
 		struct hearth_ioc_drop d = { .size = sizeof(d), .region = vm_region_get(r).region };
