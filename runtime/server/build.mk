@@ -42,6 +42,7 @@ PROGS += hearthd
 hearthd_SRCS := tools/hearthd.c tools/paths.c
 TESTS += \
 	test_config \
+	test_http \
 	test_service \
 	test_keyring \
 	test_wyoming_frame \

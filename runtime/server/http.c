@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "server/http.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -53,7 +54,7 @@ struct http_req {
 	struct { char *name, *value; } extra[8];
 	size_t n_extra;
 	int who, status;
-	bool answered, refused;
+	bool answered, refused, too_long;
 	struct upgraded *up;             /* asked for, not begun */
 	uint64_t t0, sent;
 	/* streaming */
@@ -429,6 +430,33 @@ static bool foreign(struct http_req *r)
 	return !at || !host || strcasecmp(at + 3, host);
 }
 
+/*
+ * A name that somebody's DNS points at this machine makes a foreign page one of
+ * our origin. Addresses and localhost cannot be had that way, and who has a key
+ * is no such page.
+ */
+static bool rebound(struct http_req *r)
+{
+	const char *host = http_header(r, "Host"), *end;
+	struct in6_addr a;
+	char name[256];
+	size_t n;
+
+	if (!host || r->s->o.unix_path)
+		return false;
+	end = *host == '[' ? strchr(host, ']') : host + strcspn(host, ":");
+	n = end ? (size_t)(end - host) : 0;
+	if (!end || n >= sizeof(name) || (*host == '[' ? end[1] && end[1] != ':' : false))
+		return true;
+	memcpy(name, host, n);
+	name[n] = 0;
+	if (*host == '[')
+		return inet_pton(AF_INET6, name + 1, &a) != 1;
+	if (inet_pton(AF_INET, name, &a) == 1 || !strcasecmp(name, "localhost"))
+		return false;
+	return n < 10 || strcasecmp(name + n - 10, ".localhost");
+}
+
 /* Finds the route and the right to use it; false when it answered already. */
 static bool admit(struct http_req *r)
 {
@@ -443,7 +471,7 @@ static bool admit(struct http_req *r)
 
 		if (t->flags & HTTP_PREFIX ? strncmp(r->path, t->path, strlen(t->path)) : strcmp(r->path, t->path))
 			continue;
-		if (!strcmp(t->method, r->method) || (!strcmp(r->method, "HEAD") && !strcmp(t->method, "GET"))) {
+		if (!strcmp(t->method, r->method) || (!strcmp(r->method, "HEAD") && !strcmp(t->method, "GET") && !(t->flags & HTTP_UPGRADE))) {
 			r->route = t;
 			break;
 		}
@@ -475,6 +503,10 @@ static bool admit(struct http_req *r)
 		http_answer_header(r, "WWW-Authenticate", "Bearer");
 		http_error(r, 401, "invalid_api_key", NULL, bearer(r) ? "this API key is not known" :
 			   "an API key is needed: Authorization: Bearer KEY");
+		return false;
+	}
+	if (r->who < 0 && !(r->route->flags & HTTP_OPEN) && rebound(r)) {
+		http_error(r, 403, "foreign_host", NULL, "without a key this server is asked by address or as localhost, not as \"%.100s\"", http_header(r, "Host"));
 		return false;
 	}
 	len = http_header(r, "Content-Length");
@@ -531,9 +563,11 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
 		*upload_len = 0;
 		if (r->answered)
 			return MHD_YES;
-		if (r->len + n > s->max_body) {
-			http_error(r, 413, "too_large", NULL, "the body is over %zu bytes", (size_t)s->max_body);
-			return MHD_NO;
+		/* No answer can be given before the body ends: the rest is not kept, and of too much of it no end is waited for. */
+		if (r->too_long || r->len + n > s->max_body) {
+			r->too_long = true;
+			r->len += n;
+			return r->len / 4 > s->max_body ? MHD_NO : MHD_YES;
 		}
 		if (r->pp) {
 			r->len += n;
@@ -557,6 +591,10 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
 	}
 	if (r->answered)
 		return MHD_YES;
+	if (r->too_long) {
+		http_error(r, 413, "too_large", NULL, "the body is over %zu bytes", (size_t)s->max_body);
+		return MHD_YES;
+	}
 	if (r->pp && (MHD_destroy_post_processor(r->pp) == MHD_NO || r->refused)) {
 		r->pp = NULL;
 		http_error(r, 400, "invalid_multipart", NULL, "the multipart body is broken or has over %d parts", MAX_PARTS);
@@ -573,10 +611,24 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
 	return MHD_YES;
 }
 
+/* A path as it came: decoded, it could look like lines of the log. */
+static void plain(const char *s, char *to, size_t cap)
+{
+	size_t n = 0;
+
+	for (; *s && n + 4 < cap; s++)
+		if ((unsigned char)*s > 0x20 && (unsigned char)*s < 0x7f && *s != '%')
+			to[n++] = *s;
+		else
+			n += (size_t)snprintf(to + n, 4, "%%%02x", (unsigned char)*s);
+	to[n] = 0;
+}
+
 static void on_completed(void *cls, struct MHD_Connection *c, void **con_cls, enum MHD_RequestTerminationCode why)
 {
 	struct http_server *s = cls;
 	struct http_req *r = *con_cls;
+	char method[64], path[512];
 
 	if (!r)
 		return;
@@ -586,8 +638,11 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **con_cls, en
 		r->up->drop(r->up->arg);
 		free(r->up);
 	}
-	if (s->o.log && r->method && r->path)
-		s->o.log(s->o.ctx, r->id, r->method, r->path, r->status, now_ns() - r->t0, r->sent, r->who);
+	if (s->o.log && r->method && r->path) {
+		plain(r->method, method, sizeof(method));
+		plain(r->path, path, sizeof(path));
+		s->o.log(s->o.ctx, r->id, method, path, r->status, now_ns() - r->t0, r->sent, r->who);
+	}
 	if (s->o.release)
 		s->o.release(s->o.ctx, r->who);
 	if (r->pp)

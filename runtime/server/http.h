@@ -51,7 +51,7 @@ struct http_opts {
 	 */
 	int (*auth)(void *ctx, const char *bearer, int *ret_who);
 	void (*release)(void *ctx, int who);   /* of a request that ended; NULL is fine */
-	/* One line for each finished request. */
+	/* One line for each finished request; method and path are printable ASCII, percent-encoded and cut at 500 bytes. */
 	void (*log)(void *ctx, const char *id, const char *method, const char *path, int status, uint64_t ns, uint64_t bytes, int who);
 	/* Answers everything until http_serve(). */
 	void (*loading)(struct http_req *r);

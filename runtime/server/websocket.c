@@ -23,6 +23,8 @@
 #define PING_MS 30000
 #define DEAD_MS 120000
 #define MAX_QUEUED (32u << 20)  /* bytes that a client has not taken yet */
+#define MAX_FRAMES 65536        /* the same, in messages: a pong may be two bytes */
+#define MAX_AHEAD  (1u << 20)   /* bytes that are read before somebody wants them */
 
 struct message {
 	char *data;
@@ -37,6 +39,7 @@ struct websocket {
 	char *extra;
 	size_t n_extra, at_extra;
 	struct message *head, **tail;
+	size_t pending;                /* bytes in that list */
 	atomic_bool over;
 	int64_t heard_ms;              /* when anything last came */
 	int64_t pinged_ms;
@@ -70,6 +73,12 @@ static int64_t now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+/* Lock held. A client that does not read what it asked for, pongs included. */
+static bool clogged(struct websocket *w)
+{
+	return wslay_event_get_queued_msg_length(w->ctx) > MAX_QUEUED || wslay_event_get_queued_msg_count(w->ctx) > MAX_FRAMES;
+}
+
 static ssize_t do_recv(wslay_event_context_ptr ctx, uint8_t *buf, size_t len, int flags, void *arg)
 {
 	struct websocket *w = arg;
@@ -80,6 +89,11 @@ static ssize_t do_recv(wslay_event_context_ptr ctx, uint8_t *buf, size_t len, in
 		memcpy(buf, w->extra + w->at_extra, (size_t)n);
 		w->at_extra += (size_t)n;
 		return n;
+	}
+	/* Who sends faster than we work is held back by the socket, not by our memory. */
+	if (w->pending >= MAX_AHEAD) {
+		wslay_event_set_error(ctx, WSLAY_ERR_WOULDBLOCK);
+		return -1;
 	}
 	do
 		n = recv(w->fd, buf, len, MSG_DONTWAIT);
@@ -131,6 +145,7 @@ static void on_message(wslay_event_context_ptr ctx, const struct wslay_event_on_
 	memcpy(m->data, a->msg, a->msg_length);
 	m->data[a->msg_length] = 0;
 	m->n = a->msg_length;
+	w->pending += m->n;
 	*w->tail = m;
 	w->tail = &m->next;
 }
@@ -234,6 +249,7 @@ int websocket_read(struct websocket *w, int wait_ms, char **ret, size_t *ret_n)
 				w->tail = &w->head;
 			*ret = m->data;
 			*ret_n = m->n;
+			w->pending -= m->n;
 			free(m);
 			return 1;
 		}
@@ -247,11 +263,16 @@ int websocket_read(struct websocket *w, int wait_ms, char **ret, size_t *ret_n)
 		pthread_mutex_lock(&w->lock);
 			/* After a frame that breaks the protocol there is a close to send. */
 		rc = wslay_event_recv(w->ctx);
-		if (wslay_event_send(w->ctx) || rc || !wslay_event_get_read_enabled(w->ctx))
+		if (wslay_event_send(w->ctx) || rc || !wslay_event_get_read_enabled(w->ctx) || clogged(w))
 			w->over = true;
 		pthread_mutex_unlock(&w->lock);
 	}
 	return 0;
+}
+
+size_t websocket_pending(const struct websocket *w)
+{
+	return w->pending;
 }
 
 int websocket_flush(struct websocket *w)
@@ -291,7 +312,7 @@ int websocket_send(struct websocket *w, const char *text, size_t n)
 	int rc = 0;
 
 	pthread_mutex_lock(&w->lock);
-	if (w->over || !wslay_event_get_write_enabled(w->ctx) || wslay_event_get_queued_msg_length(w->ctx) > MAX_QUEUED || wslay_event_queue_msg(w->ctx, &m) || wslay_event_send(w->ctx))
+	if (w->over || !wslay_event_get_write_enabled(w->ctx) || clogged(w) || wslay_event_queue_msg(w->ctx, &m) || wslay_event_send(w->ctx))
 		rc = -EPIPE;
 	pthread_mutex_unlock(&w->lock);
 	return rc;

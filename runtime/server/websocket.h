@@ -26,6 +26,9 @@ void websocket_close(struct websocket *w);        /* sends a close when it can; 
  */
 int websocket_read(struct websocket *w, int wait_ms, char **ret, size_t *ret_n);
 
+/* Bytes of messages that came and were not read yet. */
+size_t websocket_pending(const struct websocket *w);
+
 /*
  * Queues one text message and sends what goes at once; any thread, never
  * waits. -EPIPE: the connection is over, or 32 MiB were not taken.
