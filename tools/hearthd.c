@@ -250,8 +250,13 @@ static int take_over(struct config *next, struct hearth_err *err)
 {
 	int rc;
 
-	/* The address that is open stays open, so the new keys must do for it. */
+	/* The address that is open stays open, whatever the file says now, so the new keys must do for it. */
 	rc = set_option(&next->http.host, d.cfg.http.host);
+	free(next->http.unix_path);
+	next->http.unix_path = NULL;
+	if (!rc && d.cfg.http.unix_path)
+		rc = set_option(&next->http.unix_path, d.cfg.http.unix_path);
+	next->http.on = d.cfg.http.on;
 	if (!rc)
 		rc = config_check_open(next, err);
 	if (!rc)
@@ -263,7 +268,8 @@ static int take_over(struct config *next, struct hearth_err *err)
 	pthread_mutex_unlock(&d.log_lock);
 	d.service->queue = next->queue;
 	d.service->request_seconds = next->request_seconds;
-	http_set_max_body(d.http, next->max_body);
+	if (d.http)
+		http_set_max_body(d.http, next->max_body);
 	return 0;
 }
 
@@ -354,6 +360,8 @@ int main(int argc, char **argv)
 	}
 	if (!rc && host)
 		rc = config_check_open(&d.cfg, &err);
+	if (!rc && !d.cfg.http.on && !d.cfg.wyoming.on)
+		rc = err_set(&err, -EINVAL, "nothing is served: http and wyoming are both switched off");
 	if (!rc && !d.cfg.model)
 		rc = err_set(&err, -EINVAL, "no model is given: use --model FILE or model: {path: FILE}");
 	if (rc) {
@@ -377,7 +385,7 @@ int main(int argc, char **argv)
 	rc = keyring_new(&d.keys);
 	rc = rc ? err_set(&err, rc, "out of memory") : keyring_fill(d.keys, d.cfg.keys, d.cfg.n_keys, &err);
 	/* The addresses first: a wrong one is known at once, and clients are told to wait. */
-	if (!rc)
+	if (!rc && d.cfg.http.on)
 		rc = start_http(&err);
 	if (rc)
 		return give_up(EXIT_LISTEN, &err);
@@ -386,12 +394,15 @@ int main(int argc, char **argv)
 		return give_up(EXIT_MODEL, &err);
 	if (*d.service->cache_note)
 		fprintf(stderr, "hearthd: %s\n", d.service->cache_note);
-	http_serve(d.http, d.service);
+	if (d.http)
+		http_serve(d.http, d.service);
 	if (d.cfg.wyoming.on)
 		rc = wyoming_start(&d.cfg, d.service, announced, &d.wyoming, &err);
 	if (rc)
 		return give_up(EXIT_LISTEN, &err);
-	if (d.cfg.http.unix_path)
+	if (!d.http)
+		fprintf(stderr, "hearthd: serving %s, HTTP is switched off\n", d.service->model_id);
+	else if (d.cfg.http.unix_path)
 		fprintf(stderr, "hearthd: serving %s on %s\n", d.service->model_id, d.cfg.http.unix_path);
 	else
 		fprintf(stderr, "hearthd: serving %s on %s://%s:%u\n", d.service->model_id, d.cfg.http.tls_cert ? "https" : "http",
@@ -408,7 +419,8 @@ int main(int argc, char **argv)
 		reload();
 	notify("STOPPING=1");
 	fprintf(stderr, "hearthd: stopping (%s)\n", sig == SIGINT ? "interrupt" : "terminate");
-	http_quiesce(d.http);
+	if (d.http)
+		http_quiesce(d.http);
 	service_stop(d.service);
 	wyoming_stop(d.wyoming);
 	realtime_stop();

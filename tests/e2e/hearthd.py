@@ -674,6 +674,42 @@ def test_openai_client(d):
         check(False, "openai client", r.stdout + r.stderr)
 
 
+def test_switched_off():
+    """HTTP that is switched off is not there: no port, and so no need of keys."""
+    d = Daemon(text="model: {path: {model}, context: 256, sessions: 1}\nhttp: {enabled: false, host: 0.0.0.0, port: 0}\nwyoming: {enabled: true, port: 0}\n")
+    check(d.port is None and d.wyoming is not None, "http: {enabled: false} opens no port", d.text())
+    with open("/proc/%d/net/tcp" % d.proc.pid) as f:
+        inodes = [l.split()[9] for l in f if l.split()[1].startswith("00000000:") and l.split()[3] == "0A"]
+    mine = [os.readlink(f"/proc/{d.proc.pid}/fd/{n}") for n in os.listdir(f"/proc/{d.proc.pid}/fd")]
+    check(not [i for i in inodes if f"socket:[{i}]" in mine], "and nothing listens on 0.0.0.0", inodes)
+    check(d.stop() == 0, "and it stops", d.text())
+    d = Daemon(text="model: {path: {model}}\nhttp: {enabled: false}\n", wait=False)
+    check(d.proc.wait(30) == 2 and "nothing is served" in d.text(), "with Wyoming off too there is nothing to serve", d.text())
+
+
+def test_reload():
+    """SIGHUP: keys change, but the address that is open never loses its last one."""
+    text = "model: {path: %s, context: 256, sessions: 1}\nhttp: {host: 0.0.0.0, port: 0%%s}\n%%s" % MODEL
+    d = Daemon(text=text % ("", "keys: [{name: ha, key: %s}]\n" % KEY))
+
+    def again(http, keys, word):
+        seen = d.text().count(word)
+        with open(d.conf, "w") as f:
+            f.write(text % (http, keys))
+        d.proc.send_signal(signal.SIGHUP)
+        deadline = time.time() + 30
+        while d.text().count(word) == seen and time.time() < deadline:
+            time.sleep(0.05)
+        return d.text().count(word) > seen
+
+    new = "keys: [{name: ha, key: new-%s}]\n" % KEY
+    check(again("", new, "read again") and call(d, "GET", "/v1/models")[0] == 401 and call(d, "GET", "/v1/models", key="new-" + KEY)[0] == 200, "SIGHUP takes new keys", d.text())
+    for how in (", unix: x.sock", ", enabled: false"):
+        check(again(how, "", "kept the old") and call(d, "GET", "/v1/models", key=None)[0] == 401 and call(d, "GET", "/v1/models", key="new-" + KEY)[0] == 200,
+              f"SIGHUP without keys, {how[2:]}: the open address keeps them", d.text())
+    check(d.stop() == 0, "and it stops", d.text())
+
+
 def main():
     if not os.path.exists(MODEL):
         print("1..1\nok 1 - hearthd # SKIP there is no model at " + os.path.relpath(MODEL, ROOT))
@@ -697,6 +733,8 @@ def main():
         f.write("model: {path: %s}\nhttp: {port: 0}\nspeech: {stt: true, vad: /nowhere/silero.weights}\n" % MODEL)
     r = subprocess.run([os.path.join(BUILD, "bin/hearthd"), "-c", conf], capture_output=True, text=True, timeout=60)
     check(r.returncode != 0 and "/nowhere/silero.weights" in r.stderr + r.stdout, "weights that were named and are not there stop it", r.stderr + r.stdout)
+    test_switched_off()
+    test_reload()
     print("1..%d" % count)
     return 1 if failed else 0
 
