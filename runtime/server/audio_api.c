@@ -256,9 +256,6 @@ static int on_pcm(void *arg, const int16_t *pcm, size_t n)
 
 	pthread_mutex_lock(&j->lock);
 	if (j->format == F_WAV || j->format == F_PCM) {
-		/* A slow reader holds the voice back here instead of filling memory. */
-		while (j->n > 256 * 1024 && !j->stop)
-			pthread_cond_wait(&j->changed, &j->lock);
 		ok = put_audio(j, pcm, n * 2);
 	} else {
 		if (j->n_pcm + n > j->cap_pcm) {
@@ -285,8 +282,15 @@ static int on_pcm(void *arg, const int16_t *pcm, size_t n)
 static int on_phrase(void *arg, const struct chunk *c)
 {
 	struct voice_job *j = arg;
+	bool stop;
 
-	return speech_say(j->s->speech, c->spoken, j->speed, WAIT_MS, on_pcm, j, &j->err);
+	/* A slow reader is waited for here, where nobody else waits for it: the voice is not taken yet. */
+	pthread_mutex_lock(&j->lock);
+	while (j->format <= F_PCM && j->n > 256 * 1024 && !j->stop)
+		pthread_cond_wait(&j->changed, &j->lock);
+	stop = j->stop;
+	pthread_mutex_unlock(&j->lock);
+	return stop ? -ECANCELED : speech_say(j->s->speech, c->spoken, j->speed, WAIT_MS, on_pcm, j, &j->err);
 }
 
 /* libsndfile writing into the job's buffer. */

@@ -19,6 +19,7 @@
 
 #include "base/thread.h"
 #include "server/listen.h"
+#include "server/watch.h"
 
 #define MAX_PARTS 32
 
@@ -30,6 +31,7 @@ struct part {
 struct http_server {
 	struct http_opts o;
 	struct MHD_Daemon *d;
+	struct watch *watch;
 	uint16_t port;
 	int unix_fd;
 	char *unix_path;
@@ -56,6 +58,7 @@ struct http_req {
 	int who, status;
 	bool answered, refused, too_long;
 	struct upgraded *up;             /* asked for, not begun */
+	struct watched *watched;
 	uint64_t t0, sent;
 	/* streaming */
 	long (*next)(void *arg, char *buf, size_t cap);
@@ -202,6 +205,7 @@ static void queue(struct http_req *r, int status, const char *type, struct MHD_R
 	}
 	for (size_t i = 0; i < r->n_extra; i++)
 		MHD_add_response_header(resp, r->extra[i].name, r->extra[i].value);
+	watch_state(r->watched, status == 101 ? WATCH_NONE : WATCH_ANSWER, r->sent);
 	MHD_queue_response(r->c, (unsigned int)status, resp);
 	MHD_destroy_response(resp);
 }
@@ -262,7 +266,11 @@ void http_error(struct http_req *r, int status, const char *code, const char *pa
 static ssize_t stream_next(void *cls, uint64_t pos, char *buf, size_t max)
 {
 	struct http_req *r = cls;
-	long n = r->next(r->arg, buf, max);
+	long n;
+
+	watch_state(r->watched, WATCH_SERVER, 0);
+	n = r->next(r->arg, buf, max);
+	watch_state(r->watched, WATCH_ANSWER, n > 0 ? (size_t)n : 0);
 
 	if (n > 0)
 		r->sent += (uint64_t)n;
@@ -517,6 +525,53 @@ static bool admit(struct http_req *r)
 	return true;
 }
 
+static struct watched *watched_of(struct MHD_Connection *c)
+{
+	const union MHD_ConnectionInfo *i = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return i ? i->socket_context : NULL;
+}
+
+static void on_connection(void *cls, struct MHD_Connection *c, void **ctx, enum MHD_ConnectionNotificationCode code)
+{
+	struct http_server *s = cls;
+	const union MHD_ConnectionInfo *i = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		*ctx = i ? watch_add(s->watch, i->connect_fd) : NULL;
+	} else {
+		watch_remove(s->watch, *ctx);
+		*ctx = NULL;
+	}
+}
+
+/*
+ * A body whose length was not said grew over the limit. The library takes no
+ * answer in the middle of a body, so it is written past it; TLS clients see the
+ * connection end.
+ */
+static void body_too_large(struct http_req *r)
+{
+	const union MHD_ConnectionInfo *i = MHD_get_connection_info(r->c, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct pollfd p = { .events = POLLIN };
+	char text[512], body[256], waste[4096];
+	int n = snprintf(body, sizeof(body), "{\"error\":{\"message\":\"the body is over %zu bytes\",\"type\":\"invalid_request_error\",\"param\":null,\"code\":\"too_large\"}}",
+			 (size_t)r->s->max_body);
+
+	r->answered = true;
+	r->status = 413;
+	if (!i || r->s->o.tls_cert)
+		return;
+	n = snprintf(text, sizeof(text), "HTTP/1.1 413 Content Too Large\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"
+		     "X-Request-Id: %s\r\nConnection: close\r\n\r\n%s", n, r->id, body);
+	p.fd = i->connect_fd;
+	if (send(p.fd, text, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) != n || shutdown(p.fd, SHUT_WR))
+		return;
+	/* Closed with bytes unread it would be reset, and the answer lost: what is on its way is read for a moment. */
+	for (int k = 0; k < 256 && poll(&p, 1, 200) > 0 && recv(p.fd, waste, sizeof(waste), MSG_DONTWAIT) > 0; k++)
+		;
+}
+
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const char *url, const char *method,
 				  const char *version, const char *upload, size_t *upload_len, void **con_cls)
 {
@@ -539,6 +594,8 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
 		r->s = s;
 		r->c = c;
 		r->who = -1;
+		r->watched = watched_of(c);
+		watch_state(r->watched, WATCH_BODY, 0);
 		r->t0 = now_ns();
 		r->method = strdup(method);
 		r->path = strdup(url);
@@ -563,11 +620,15 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
 		*upload_len = 0;
 		if (r->answered)
 			return MHD_YES;
+		watch_state(r->watched, WATCH_BODY, n);
 		/* No answer can be given before the body ends: the rest is not kept, and of too much of it no end is waited for. */
 		if (r->too_long || r->len + n > s->max_body) {
 			r->too_long = true;
 			r->len += n;
-			return r->len / 4 > s->max_body ? MHD_NO : MHD_YES;
+			if (r->len / 4 <= s->max_body)
+				return MHD_YES;
+			body_too_large(r);
+			return MHD_NO;
 		}
 		if (r->pp) {
 			r->len += n;
@@ -601,6 +662,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
 		return MHD_YES;
 	}
 	r->pp = NULL;
+	watch_state(r->watched, WATCH_SERVER, 0);
 	ctx = s->ctx;
 	if (ctx)
 		r->route->handle(r, ctx);
@@ -632,6 +694,7 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **con_cls, en
 
 	if (!r)
 		return;
+	watch_state(r->watched, r->status == 101 ? WATCH_NONE : WATCH_HEAD, 0);
 	if (r->end)
 		r->end(r->arg);
 	if (r->up) {
@@ -693,16 +756,24 @@ int http_start(const struct http_opts *o, struct http_server **ret, struct heart
 		tls[1] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)o->tls_key };
 		tls[2] = (struct MHD_OptionItem){ MHD_OPTION_END, 0, NULL };
 	}
+	if (watch_new(o->idle_seconds, &s->watch)) {
+		close(fd);
+		free(s->unix_path);
+		free(s);
+		return err_set(err, -EAGAIN, "no thread for the server");
+	}
 	s->d = MHD_start_daemon(flags, 0, NULL, NULL, on_request, s,
 				MHD_OPTION_EXTERNAL_LOGGER, no_log, NULL,
 				MHD_OPTION_LISTEN_SOCKET, fd,
 				MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+				MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
 				MHD_OPTION_CONNECTION_LIMIT, o->max_connections,
 				MHD_OPTION_CONNECTION_TIMEOUT, o->idle_seconds,
 				MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)65536,
 				MHD_OPTION_ARRAY, tls,
 				MHD_OPTION_END);
 	if (!s->d) {
+		watch_free(s->watch);
 		close(fd);
 		free(s->unix_path);
 		free(s);
@@ -741,6 +812,7 @@ void http_stop(struct http_server *s)
 	if (!s)
 		return;
 	MHD_stop_daemon(s->d);
+	watch_free(s->watch);
 	/* Upgraded connections end by themselves once their owner shuts them down. */
 	while (atomic_load(&s->running))
 		usleep(1000);

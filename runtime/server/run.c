@@ -40,6 +40,8 @@ struct run {
 	pthread_cond_t more;
 	struct run_event *head, **end;
 	bool done;                 /* RUN_DONE is queued */
+	pthread_mutex_t settling;
+	bool settled;              /* the session was given back */
 };
 
 void run_event_free(struct run_event *e)
@@ -243,6 +245,25 @@ static uint32_t on_force(void *arg, int32_t *ret_token, uint32_t cap)
 	return n;
 }
 
+/* Gives the session back; once, by whoever comes first: the request's thread, or another that needs the session. */
+static void settle(void *arg)
+{
+	struct run *r = arg;
+
+	pthread_mutex_lock(&r->settling);
+	if (!r->settled && r->gen) {
+		gen_free(r->gen);          /* cancels, waits for on_done */
+		service_count(r->s, &r->result);
+		r->s->tool_calls += r->n_calls;
+	}
+	if (!r->settled && r->slot)
+		service_give(r->s, r->slot, r->tokens, r->n_tokens);
+	if (!r->settled && r->entered)
+		keyring_leave(r->s->keys, r->who, r->result.n_prompt, r->result.n_out);
+	r->settled = true;
+	pthread_mutex_unlock(&r->settling);
+}
+
 static void on_done(void *arg, const struct gen_result *g)
 {
 	struct run *r = arg;
@@ -258,6 +279,8 @@ static void on_done(void *arg, const struct gen_result *g)
 	e = r->last;
 	r->last = NULL;
 	push(r, e);
+	/* The session is of no more use to this request, however long its client takes to read. */
+	service_done(r->s, r->slot, settle, r);
 }
 
 /* -- the request's thread ------------------------------------------------------------ */
@@ -284,6 +307,7 @@ int run_start(const struct run_opts *o, struct run **ret, struct hearth_err *err
 	r->logprobs = o->sample.logprobs;
 	r->end = &r->head;
 	pthread_mutex_init(&r->lock, NULL);
+	pthread_mutex_init(&r->settling, NULL);
 	pthread_condattr_init(&ca);
 	pthread_condattr_setclock(&ca, CLOCK_MONOTONIC);
 	pthread_cond_init(&r->more, &ca);
@@ -378,7 +402,10 @@ struct run_event *run_next(struct run *r, int wait_ms)
 
 void run_cancel(struct run *r)
 {
-	gen_cancel(r->gen);
+	pthread_mutex_lock(&r->settling);
+	if (!r->settled)           /* else the session works for another */
+		gen_cancel(r->gen);
+	pthread_mutex_unlock(&r->settling);
 }
 
 const struct gen_result *run_result(const struct run *r)
@@ -397,15 +424,9 @@ void run_free(struct run *r)
 
 	if (!r)
 		return;
-	if (r->gen) {
-		gen_free(r->gen);          /* cancels, waits for on_done */
-		service_count(r->s, &r->result);
-		r->s->tool_calls += r->n_calls;
-	}
+	settle(r);
 	if (r->slot)
-		service_give(r->s, r->slot, r->tokens, r->n_tokens);
-	if (r->entered)
-		keyring_leave(r->s->keys, r->who, r->result.n_prompt, r->result.n_out);
+		service_settled(r->s, r->slot, r);
 	while ((e = r->head)) {
 		r->head = e->next;
 		run_event_free(e);
@@ -416,6 +437,7 @@ void run_free(struct run *r)
 		grammars_give(r->s->grammars, r->grammar, r->match);
 	grammar_unref(r->grammar);
 	pthread_cond_destroy(&r->more);
+	pthread_mutex_destroy(&r->settling);
 	pthread_mutex_destroy(&r->lock);
 	free(r->tokens);
 	free(r);

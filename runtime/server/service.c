@@ -17,6 +17,10 @@ struct slot {
 	int32_t *held;             /* what its cache begins with, as far as we know */
 	size_t n_held;
 	bool busy;
+	/* busy, but over: how to have it given back */
+	void (*settle)(void *run);
+	void *run;
+	void *settling;            /* the run that another thread is giving back just now */
 	uint64_t used;
 	uint64_t conversation;
 };
@@ -256,6 +260,47 @@ static struct slot *best_free(struct service *s, const int32_t *tokens, size_t n
 	return best;
 }
 
+/* Lock held, and let go meanwhile: has one session given back that is over already. */
+static bool settle_one(struct service *s)
+{
+	void (*settle)(void *run);
+	void *run;
+
+	for (uint32_t i = 0; i < s->n_slots; i++) {
+		struct slot *p = &s->slots[i];
+
+		if (!p->busy || !p->settle || p->settling)
+			continue;
+		settle = p->settle;
+		run = p->run;
+		p->settling = run;
+		pthread_mutex_unlock(&s->lock);
+		settle(run);
+		pthread_mutex_lock(&s->lock);
+		p->settling = NULL;
+		pthread_cond_broadcast(&s->freed);
+		return true;
+	}
+	return false;
+}
+
+void service_done(struct service *s, struct slot *slot, void (*settle)(void *), void *run)
+{
+	pthread_mutex_lock(&s->lock);
+	slot->settle = settle;
+	slot->run = run;
+	pthread_cond_broadcast(&s->freed);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void service_settled(struct service *s, struct slot *slot, void *run)
+{
+	pthread_mutex_lock(&s->lock);
+	while (slot->settling == run)
+		pthread_cond_wait(&s->freed, &s->lock);
+	pthread_mutex_unlock(&s->lock);
+}
+
 static bool outranked(const struct service *s, enum gen_prio prio)
 {
 	for (int p = GEN_VOICE; p > (int)prio; p--)
@@ -293,6 +338,8 @@ int service_take(struct service *s, const int32_t *tokens, size_t n, enum gen_pr
 		p = outranked(s, prio) ? NULL : best_free(s, tokens, n, conversation);
 		if (p)
 			break;
+		if (!outranked(s, prio) && settle_one(s))
+			continue;
 		clock_gettime(CLOCK_MONOTONIC, &step);
 		if (step.tv_sec > until.tv_sec || (step.tv_sec == until.tv_sec && step.tv_nsec >= until.tv_nsec)) {
 			rc = err_set(err, -ETIMEDOUT, "all %u sessions were busy for %d s", s->n_slots, wait_ms / 1000);
@@ -334,6 +381,7 @@ void service_give(struct service *s, struct slot *slot, const int32_t *tokens, s
 	slot->held = copy;
 	slot->n_held = copy ? n : 0;
 	slot->busy = false;
+	slot->settle = NULL;
 	pthread_cond_broadcast(&s->freed);
 	pthread_mutex_unlock(&s->lock);
 }

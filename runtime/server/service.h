@@ -77,6 +77,13 @@ int service_take(struct service *s, const int32_t *tokens, size_t n, enum gen_pr
 		 bool (*gone)(void *arg), void *arg, struct slot **ret, struct hearth_err *err);
 /* Gives it back with what it holds now. */
 void service_give(struct service *s, struct slot *slot, const int32_t *tokens, size_t n);
+/*
+ * What runs on @slot is over: from now on whoever needs a session may have it
+ * given back by @settle(@run), which calls service_give(). Any thread.
+ */
+void service_done(struct service *s, struct slot *slot, void (*settle)(void *run), void *run);
+/* After @run was given back by its own thread: when this returns nobody else is at it. */
+void service_settled(struct service *s, struct slot *slot, void *run);
 struct session *slot_session(struct slot *slot);
 
 void service_count(struct service *s, const struct gen_result *r);

@@ -1,0 +1,372 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""hearthd as an administrator and an attacker meet it: --check, readiness and
+watchdog, keys read again, a UNIX socket, a stop under load, clients that are
+slow, endless, too large or broken. Standard library only; prints TAP."""
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import hearthd as t
+from hearthd import BUILD, KEY, MODEL, ROOT, Daemon, WebSocket, call, chat, check
+
+EXE = os.path.join(BUILD, "bin/hearthd")
+BASE = "model: {path: {model}, id: home, context: 2048, sessions: 2, threads: 2}\n"
+AUTH = b"Authorization: Bearer " + KEY.encode() + b"\r\n"
+KEYS = f"keys: [{{name: a, key: {KEY}, priority: voice}}]\n"
+
+
+def rewrite(d, text):
+    with open(d.conf, "w") as f:
+        f.write(text.replace("{dir}", d.dir.name).replace("{model}", MODEL))
+
+
+def reload(d):
+    n = d.text().count("\nhearthd: read again") + d.text().count("kept the old")
+    d.proc.send_signal(signal.SIGHUP)
+    deadline = time.time() + 30
+    while d.text().count("\nhearthd: read again") + d.text().count("kept the old") == n and time.time() < deadline:
+        time.sleep(0.02)
+    return d.text().splitlines()[-1]
+
+
+def test_check():
+    with tempfile.TemporaryDirectory() as tmp:
+        conf = os.path.join(tmp, "c.yaml")
+
+        def run(text, *args):
+            with open(conf, "w") as f:
+                f.write(text.replace("{model}", MODEL))
+            return subprocess.run([EXE, "-c", conf, "--check", *args], capture_output=True, text=True, timeout=60)
+
+        r = run(BASE + "http: {port: 1}\n")
+        check(r.returncode == 0 and "fits" in r.stdout and not os.path.exists(tmp + "/stt"), "--check says what it would take, and starts nothing", r)
+        for name, text, line, word in (("a key that is not known", BASE + "htpp: {}\n", 2, "htpp"), ("a port", BASE + "http:\n  host: 127.0.0.1\n  port: many\n", 4, "port"),
+                                       ("broken YAML", BASE + "http: {port: 1\nlog: {\n", 3, ""), ("a short key", BASE + "keys:\n  - name: a\n    key: x\n", 3, "16"),
+                                       ("two keys of one name", BASE + "keys:\n  - {name: a, key: 0123456789abcdef}\n  - {name: a, key: 0123456789abcdeF}\n", 4, "another"),
+                                       ("a service of Wyoming", BASE + "wyoming:\n  services:\n    - asr\n    - telepathy\n", 5, "service"),
+                                       ("the network without a key", BASE + "http:\n  host: 0.0.0.0\n", 3, "keys")):
+            r = run(text)
+            check(r.returncode == 2 and f"line {line}" in r.stderr and word in r.stderr and not r.stdout, "--check names the line: " + name, r)
+        r = run("model: {path: /nonexistent.gguf}\n")
+        check(r.returncode == 3 and "/nonexistent.gguf" in r.stderr, "--check of a model that is not there is 3", r)
+        r = subprocess.run([EXE, "-c", conf + ".no"], capture_output=True, text=True, timeout=60)
+        check(r.returncode == 2 and ".no" in r.stderr, "a configuration that is not there is 2", r)
+        r = subprocess.run([EXE, "-m", MODEL, "--host", "0.0.0.0", "--check"], capture_output=True, text=True, timeout=60)
+        check(r.returncode == 2 and "keys" in r.stderr, "--host to the network without a key is refused too", r)
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            s.listen()
+            r = subprocess.run([EXE, "-m", MODEL, "-p", str(s.getsockname()[1])], capture_output=True, text=True, timeout=60)
+            check(r.returncode == 4 and "cannot listen" in r.stderr, "a port that is taken is 4, before the model is read", r)
+
+
+def test_systemd():
+    """Readiness, watchdog, reload and stop as systemd hears them."""
+    with tempfile.TemporaryDirectory() as tmp:
+        path = os.path.join(tmp, "notify")
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        s.bind(path)
+        s.settimeout(60)
+        d = Daemon(text=BASE + "http: {port: 0}\n", env={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "600000"}, wait=False)
+        check(s.recv(1000) == b"READY=1" and "hearthd: ready" in d.text(), "READY comes when it serves", d.text())
+        t0 = time.monotonic()
+        dogs = [s.recv(1000) for _ in range(3)]
+        check(dogs == [b"WATCHDOG=1"] * 3 and time.monotonic() - t0 < 30, "the watchdog is fed", dogs)
+        d.proc.send_signal(signal.SIGHUP)
+        got = []
+        while not got or got[-1] != b"READY=1":
+            got.append(s.recv(1000))
+        got = [g for g in got if g != b"WATCHDOG=1"]
+        check(got[0].startswith(b"RELOADING=1\nMONOTONIC_USEC=") and int(got[0].split(b"=")[-1]) > 0 and got[1] == b"READY=1", "a reload is told, with its time", got)
+        d.proc.send_signal(signal.SIGTERM)
+        while (g := s.recv(1000)) == b"WATCHDOG=1":
+            pass
+        check(g == b"STOPPING=1" and d.proc.wait(60) == 0, "a stop is told", g)
+        # the abstract name space, and a watchdog that must not be fed by a server that hangs: its thread is the one that serves signals
+        a = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        a.bind("\0hearth-test-%d" % os.getpid())
+        a.settimeout(60)
+        d = Daemon(text=BASE + "http: {port: 0}\n", env={"NOTIFY_SOCKET": "@hearth-test-%d" % os.getpid()}, wait=False)
+        check(a.recv(1000) == b"READY=1", "an abstract socket is told too")
+        d.stop()
+
+
+def test_loading():
+    d = Daemon(text=BASE + "http: {unix: {dir}/sock}\n", wait=False)
+    seen, path, deadline = set(), os.path.join(d.dir.name, "sock"), time.time() + 60
+
+    def ask(p):
+        c = http.client.HTTPConnection("localhost")
+        c.sock = socket.socket(socket.AF_UNIX)
+        c.sock.connect(path)
+        c.request("GET", p)
+        r = c.getresponse()
+        return r.status, json.loads(r.read()), r
+
+    while "ok" not in seen and time.time() < deadline:
+        try:
+            s, j, r = ask("/health")
+            seen.add(j["status"])
+            if j["status"] == "loading":
+                s2, j2, r2 = ask("/v1/models")
+                check(s == 503 and j["why"] and (s2 == 200 or (s2 == 503 and r2.getheader("Retry-After"))), "while it loads, every route says so", (s, j, s2, j2))
+                time.sleep(0.02)
+        except OSError:
+            time.sleep(0.005)
+    check("ok" in seen, "a UNIX socket serves; health goes from %s" % " to ".join(sorted(seen)))
+    check(os.stat(path).st_mode & 0o777 == 0o660, "the socket is for owner and group")
+    r = subprocess.run(["curl", "-sS", "--unix-socket", path, "http://x/v1/models"], capture_output=True, text=True, timeout=30) if subprocess.run(["which", "curl"], capture_output=True).returncode == 0 else None
+    check(r is None or json.loads(r.stdout)["data"][0]["id"] == "home", "curl speaks to the UNIX socket" + ("" if r else " # SKIP no curl"), r)
+    d2 = subprocess.run([EXE, "-c", d.conf], capture_output=True, text=True, timeout=60)
+    check(d2.returncode == 4 and "another program listens" in d2.stderr, "a second server does not take the socket away", d2)
+    check(d.stop() == 0 and not os.path.exists(path), "a stop removes it")
+
+
+def test_reload():
+    two = "keys:\n  - {name: a, key: aaaaaaaaaaaaaaaa, priority: voice}\n  - {name: b, key: bbbbbbbbbbbbbbbb, priority: background, max_tokens: 4}\n"
+    d = Daemon(text=BASE + "http: {port: 0}\n" + two)
+    s, j, _ = call(d, "POST", "/v1/chat/completions", chat("tell me something", max_tokens=40, temperature=1), key="bbbbbbbbbbbbbbbb")
+    check(s == 200 and j["usage"]["completion_tokens"] <= 4, "a key's own limit", j)
+    # a stream that runs while its key is taken away is let finish
+    c = http.client.HTTPConnection("127.0.0.1", d.port, timeout=60)
+    c.request("POST", "/v1/chat/completions", json.dumps(chat("tell me a story", stream=True, max_tokens=600, temperature=1.5)), {"Authorization": "Bearer aaaaaaaaaaaaaaaa"})
+    r = c.getresponse()
+    ws = WebSocket(d.port, "/v1/realtime", key="aaaaaaaaaaaaaaaa")
+    ws.read()
+    rewrite(d, BASE + "http: {port: 0, max_body: 4K}\n" + two.replace("aaaaaaaaaaaaaaaa", "cccccccccccccccc").replace("name: a", "name: c").replace("max_tokens: 4", "requests_per_minute: 2"))
+    check("read again" in reload(d), "SIGHUP reads the keys again", d.text()[-300:])
+    body = r.read()
+    check(body.endswith(b"data: [DONE]\n\n"), "what ran goes on", body[-200:])
+    check(call(d, "GET", "/v1/models", key="aaaaaaaaaaaaaaaa")[0] == 401 and call(d, "GET", "/v1/models", key="cccccccccccccccc")[0] == 200, "the old key is gone, the new one is there")
+    ws.send({"type": "conversation.item.create", "item": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}})
+    ws.send({"type": "response.create"})
+    e = ws.until("response.done")[-1]
+    check(e["response"]["status"] == "failed" and "no longer valid" in json.dumps(e), "a session that is open under a key that is gone gets no more answers", e)
+    got = [call(d, "POST", "/v1/chat/completions", chat("hi", max_tokens=6), key="bbbbbbbbbbbbbbbb") for _ in range(3)]
+    check([g[0] for g in got] == [200, 200, 429] and "2 requests a minute" in got[2][1]["error"]["message"] and got[2][2].getheader("Retry-After"), "requests a minute, changed by a reload", [g[:2] for g in got])
+    check(got[0][1]["usage"]["completion_tokens"] > 4 or got[0][1]["choices"][0]["finish_reason"] == "stop", "and the limit that was taken away")
+    s, j, _ = call(d, "POST", "/v1/chat/completions", chat("x" * 5000), key="cccccccccccccccc")
+    check(s == 413 and "4096" in j["error"]["message"], "the size of a body, changed by a reload", (s, j))
+    m = call(d, "GET", "/metrics", key="cccccccccccccccc")[1].decode()
+    check('hearth_key_refused_total{key="b"} 1' in m and 'key="a"' not in m, "metrics by key", m[-1500:])
+    rewrite(d, BASE + "keys: [{name: a}]\n")
+    check("kept the old" in reload(d) and call(d, "GET", "/v1/models", key="cccccccccccccccc")[0] == 200, "a mistake in the file keeps the old keys", d.text()[-300:])
+    log = [l for l in d.text().splitlines() if "/v1/chat/completions" in l]
+    check(" b POST " in log[-2] and " c POST " in log[-1], "the log says whose request it was", log)
+    d.stop()
+
+
+def send(d, data, wait=30):
+    """What comes back for raw bytes; the time it took."""
+    c = socket.create_connection(("127.0.0.1", d.port), timeout=wait)
+    out = b""
+    t0 = time.monotonic()
+    try:
+        c.sendall(data)
+        while (b := c.recv(65536)):
+            out += b
+    except (TimeoutError, ConnectionError):
+        pass
+    c.close()
+    return out, time.monotonic() - t0
+
+
+def test_broken_http(d):
+    ok = b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    post = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + AUTH
+    for name, raw, statuses in (
+            ("no HTTP at all", b"hello\r\n\r\n", (400,)), ("binary", bytes(range(256)) + b"\r\n\r\n", (400,)), ("an empty line first", b"\r\n" + ok, (200, 400)),
+            ("HTTP/9.9", ok.replace(b"HTTP/1.1", b"HTTP/9.9"), (400, 505)), ("no Host", b"GET /health HTTP/1.1\r\nConnection: close\r\n\r\n", (200, 400)),
+            ("a method that is none", b"DANCE /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", (405, 501)),
+            ("a path of 60 kB", b"GET /" + b"x" * 60000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", (404, 414, 431, 400)), ("a path of 1 MB", b"GET /" + b"x" * 1000000 + b" HTTP/1.1\r\n\r\n", (414, 431, 400, 413)),
+            ("a header of 200 kB", ok[:-2] + b"X: " + b"y" * 200000 + b"\r\n\r\n", (431, 400, 413)), ("20,000 headers", ok[:-2] + b"".join(b"X%d: y\r\n" % i for i in range(20000)) + b"\r\n", (431, 400, 413)),
+            ("a header without a colon", ok[:-2] + b"nonsense\r\n\r\n", (400, 200)), ("a NUL in a header", ok[:-2] + b"X: a\0b\r\n\r\n", (400, 200)),
+            ("a length that is no number", post + b"Content-Length: many\r\n\r\n{}", (400,)), ("a negative length", post + b"Content-Length: -1\r\n\r\n{}", (400,)),
+            ("a length over 2^64", post + b"Content-Length: 99999999999999999999999\r\n\r\n", (400, 413)), ("a length over the limit", post + b"Content-Length: 9999999\r\n\r\n", (413,)),
+            ("chunks of nonsense", post + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n0\r\n\r\n", (400,)), ("a chunk of 2^64", post + b"Transfer-Encoding: chunked\r\n\r\nffffffffffffffff1\r\n", (400, 413)),
+            ("an unknown encoding", post + b"Transfer-Encoding: gzip\r\n\r\n{}", (400, 501)), ("a path that climbs", b"GET /web/../../etc/passwd HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", (404,)),
+            ("a line's end in the path", b"GET /x%0aevil%20line HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", (404,)),
+            ("a path with a NUL", b"GET /web/%00 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", (404, 400)), ("broken escapes", b"GET /web/%zz%1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", (404, 400)),
+            ("invalid UTF-8 in the path", b"GET /\xff\xfe HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", (404, 400))):
+        out, took = send(d, raw, 20)
+        status = int(out.split(b" ", 2)[1]) if out.startswith(b"HTTP/") else 0
+        # the library may also just close what is no HTTP
+        check(status in statuses or (not out and took < 15 and 400 in statuses), "broken HTTP: " + name, (out[:200], took))
+        check(call(d, "GET", "/health", key=None)[0] == 200, "and it serves on: " + name)
+    check(not [l for l in d.text().splitlines() if l.startswith("evil")] and "%0aevil" in d.text(), "what clients send does not forge lines of the log")
+
+
+def test_slow(d):
+    """@d drops who is slow for 2 s."""
+    def drip(first, byte, seconds=30):
+        c = socket.create_connection(("127.0.0.1", d.port), timeout=1)
+        c.sendall(first)
+        t0 = time.monotonic()
+        try:
+            while time.monotonic() - t0 < seconds:
+                c.sendall(byte)
+                time.sleep(0.25)
+                c.setblocking(False)
+                try:
+                    if c.recv(4096) == b"":
+                        break
+                except BlockingIOError:
+                    pass
+                c.setblocking(True)
+        except (ConnectionError, TimeoutError):
+            pass
+        c.close()
+        return time.monotonic() - t0
+
+    took = [0, 0, 0]
+
+    def one(i, *args):
+        took[i] = drip(*args)
+
+    ts = [threading.Thread(target=one, args=a) for a in (
+        (0, b"GET /health HTTP/1.1\r\nHost: x\r\nX: ", b"y"), (1, b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n" + AUTH + b"Content-Length: 3000\r\n\r\n", b" "),
+        (2, b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n" + AUTH + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"))]
+    [x.start() for x in ts]
+    [x.join() for x in ts]
+    check(all(1 < x < 20 for x in took), "a head, a body, chunks a byte at a time are given two seconds, not two minutes", took)
+    # a body without end
+    c = socket.create_connection(("127.0.0.1", d.port), timeout=30)
+    c.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n" + AUTH + b"Transfer-Encoding: chunked\r\n\r\n")
+    sent = 0
+    try:
+        for _ in range(4000):
+            c.sendall(b"4000\r\n" + b" " * 16384 + b"\r\n")
+            sent += 16384
+    except ConnectionError:
+        pass
+    try:
+        head = c.recv(4096)
+    except ConnectionError:
+        head = b""
+    check(sent < 32 << 20 and (b" 413 " in head.split(b"\r\n")[0] or not head), "a body without end is ended", (sent, head[:100]))
+
+
+def test_slow_readers():
+    """As many readers as sessions, that take nothing of long answers: the sessions work on for others."""
+    d = Daemon(text=BASE + "http: {port: 0, idle_seconds: 16, request_seconds: 10}\n" + KEYS)
+    body = json.dumps(chat("write", stream=True, max_tokens=1500, n=8, grammar="root ::= [a-z]{3000}", logprobs=True, top_logprobs=20)).encode()
+    slow = []
+    for _ in range(2):
+        c = socket.socket()
+        c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        c.connect(("127.0.0.1", d.port))
+        c.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n" + AUTH + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        slow.append(c)
+    # until both stand still: everything that the sockets take is written, and no more tokens are made
+    steps, same = None, 0
+    while same < 8:
+        m = [l for l in call(d, "GET", "/metrics")[1].decode().splitlines() if l.startswith("hearth_engine_steps_total")][0]
+        steps, same = m, same + 1 if m == steps else 0
+        time.sleep(0.25)
+    s, j, _ = call(d, "POST", "/v1/chat/completions", chat("hi", max_tokens=4))
+    check(s == 200, "readers that take nothing do not keep the sessions", (s, j))
+    deadline, log = time.time() + 90, 0
+    while time.time() < deadline and log < 3:
+        log = len([l for l in d.text().splitlines() if "/v1/chat/completions" in l])
+        time.sleep(0.2)
+    check(log == 3 and 'hearth_key_running{key="a"} 0\n' in call(d, "GET", "/metrics")[1].decode(), "and are dropped", d.text()[-500:])
+    [c.close() for c in slow]
+    check(d.stop() == 0, "and a stop does not wait for them")
+
+
+def test_oversize(d):
+    s, j, _ = call(d, "POST", "/v1/chat/completions", {"messages": [{"role": "user", "content": "x"}] * 100000, "max_tokens": 4})
+    check(s in (400, 413) and j["error"]["message"], "a chat of 100,000 messages is refused with a sentence", (s, j))
+    for name, body, statuses in (
+            ("messages of every kind of depth", b'{"messages":' + b"[" * 100000, (400,)), ("a number of 100,000 digits", b'{"max_tokens":' + b"9" * 100000 + b"}", (400,)),
+            ("a key of 1 MB", json.dumps({"k" * 1000000: 1, "messages": [{"role": "user", "content": "x"}], "max_tokens": 1}).encode(), (200, 400)),
+            ("1,000 tools", json.dumps(chat("x", max_tokens=2, tools=[{"type": "function", "function": {"name": f"f{i}", "parameters": {"type": "object", "properties": {}}}} for i in range(1000)])).encode(), (200, 400)),
+            ("a lone surrogate", b'{"messages":[{"role":"user","content":"\\ud800"}]}', (400,)), ("an escaped NUL", b'{"messages":[{"role":"user","content":"a\\u0000b"}],"max_tokens":1}', (200, 400)),
+            ("1e400", b'{"temperature":1e400,"messages":[]}', (400,)), ("NaN", b'{"temperature":NaN}', (400,)), ("two objects", b"{}{}", (400,)), ("a BOM", b"\xef\xbb\xbf{}", (400,)),
+            ("UTF-16", '{"messages":[]}'.encode("utf-16"), (400,))):
+        s, j, _ = call(d, "POST", "/v1/chat/completions", raw=body)
+        check(s in statuses and (s == 200 or j["error"]["message"]), "oversize and odd: " + name, (s, str(j)[:300]))
+    parts = "".join(f"--b\r\nContent-Disposition: form-data; name=\"f{i}\"\r\n\r\nx\r\n" for i in range(100)) + "--b--\r\n"
+    s, j, _ = call(d, "POST", "/v1/audio/transcriptions", raw=parts.encode(), headers={"Content-Type": "multipart/form-data; boundary=b"})
+    check(s in (400, 501), "a hundred parts", (s, j))
+    for raw in (b"--b\r\nContent-Disposition: form-data; name=\"file\"\r\n\r\nx", b"--b--", b"", b"--c\r\n\r\n--c--\r\n", b"--b\r\nContent-Disposition: form-data\r\n\r\nx\r\n--b--\r\n", b"--b\r\n" * 1000):
+        s, j, _ = call(d, "POST", "/v1/audio/transcriptions", raw=raw, headers={"Content-Type": "multipart/form-data; boundary=b"})
+        check(s in (400, 501) and j["error"]["message"], "a multipart body that is broken: %r" % raw[:20], (s, j))
+
+
+def test_stop_under_load():
+    d = Daemon(text=BASE + "http: {port: 0}\nspeech: {stt: true, tts: true, cache: {dir}}\nwyoming: {enabled: true, port: 0}\n" + KEYS)
+    stop, bad = threading.Event(), []
+
+    def one(i):
+        while not stop.is_set():
+            try:
+                if i % 3 == 0:
+                    r = call(d, "POST", "/v1/chat/completions", chat("tell me a story", max_tokens=800, temperature=1.5))
+                    if r[0] not in (200, 503, 499):
+                        bad.append(r[:2])
+                elif i % 3 == 1:
+                    w = WebSocket(d.port, "/v1/realtime")
+                    w.send({"type": "session.update", "session": {"temperature": 2}})
+                    w.send({"type": "response.create"})
+                    w.until("response.done")
+                else:
+                    w = t.Wyoming(d.wyoming)
+                    w.send("synthesize", {"text": "A long text to speak. " * 30})
+                    w.until("audio-stop")
+            except (OSError, AssertionError, ValueError, http.client.HTTPException, AttributeError, IndexError, KeyError, TypeError):
+                if not stop.is_set():
+                    time.sleep(0.05)
+
+    ts = [threading.Thread(target=one, args=(i,)) for i in range(9)]
+    [x.start() for x in ts]
+    time.sleep(2)
+    t0 = time.monotonic()
+    d.proc.send_signal(signal.SIGTERM)
+    try:
+        rc = d.proc.wait(60)
+    except subprocess.TimeoutExpired:
+        rc = "no end after 60 s"
+        d.proc.kill()
+    stop.set()
+    [x.join() for x in ts]
+    check(rc == 0, "a stop under load ends cleanly (%.1f s)" % (time.monotonic() - t0), (rc, d.text()[-800:]))
+    check(not bad, "and nobody got another status than 200, 499 or 503", bad[:3])
+
+
+def main():
+    if not os.path.exists(MODEL):
+        print("1..1\nok 1 - operations # SKIP there is no model at " + os.path.relpath(MODEL, ROOT))
+        return 0
+    only = sys.argv[1:]
+    shared = None
+    for fn in (test_check, test_systemd, test_loading, test_reload, test_broken_http, test_oversize, test_slow, test_slow_readers, test_stop_under_load):
+        if only and fn.__name__[5:] not in only:
+            continue
+        try:
+            if fn.__code__.co_argcount:
+                shared = shared or Daemon(text=BASE + "http: {port: 0, max_body: 4M, idle_seconds: 2}\n" + KEYS)
+                fn(shared)
+                check(shared.proc.poll() is None, "hearthd lives on after " + fn.__name__, shared.text()[-1500:])
+            else:
+                fn()
+        except Exception:
+            import traceback
+            check(False, fn.__name__, traceback.format_exc())
+    if shared:
+        check(shared.stop() == 0, "SIGTERM ends it cleanly", shared.text()[-500:])
+    print("1..%d" % t.count)
+    return 1 if t.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
