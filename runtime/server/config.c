@@ -209,6 +209,8 @@ static void one_key(struct reader *r, struct config *c, yaml_node n)
 		if (!f || !fgets(line, sizeof(line), f))
 			r->rc = yaml_refuse(r->y, yaml_get(r->y, n, "key_file"), f ? -EINVAL : -errno, r->err,
 					    "%s: no key can be read from it", file);
+		if (!r->rc && !strchr(line, '\n') && getc(f) != EOF)
+			r->rc = yaml_refuse(r->y, yaml_get(r->y, n, "key_file"), -EINVAL, r->err, "%s: a key is at most %zu bytes", file, sizeof(line) - 2);
 		if (f)
 			fclose(f);
 		line[strcspn(line, "\r\n")] = 0;
@@ -305,7 +307,7 @@ static void read_all(struct reader *r, struct config *c)
 	static const char *const top[] = { "model", "cache", "memory", "http", "speech", "wyoming", "keys", "log", NULL };
 	static const char *const model[] = { "path", "id", "backend", "kv", "context", "sessions", "threads", "chunk", "thinking", "jump_forward", "embeddings", NULL };
 	static const char *const cache[] = { "enabled", "file", "max", "seconds", NULL };
-	static const char *const memory[] = { "device", "device_required", "weights_max", "kv_max", "kv_min", NULL };
+	static const char *const memory[] = { "device", "device_required", "weights_max", "kv_max", NULL };
 	static const char *const http[] = { "enabled", "host", "port", "unix", "tls_cert", "tls_key", "cors", "max_body",
 					    "max_connections", "idle_seconds", "request_seconds", "queue", NULL };
 	static const char *const speech[] = { "stt", "tts", "voice", "lm", "dict", "home", "cache", "vad", NULL };
@@ -338,7 +340,7 @@ static void read_all(struct reader *r, struct config *c)
 		r->rc = yaml_refuse(r->y, yaml_get(r->y, n, "kv"), -EINVAL, r->err, "\"kv\" must be int8 or f16");
 	n = section(r, "cache", cache);
 	flag(r, n, "enabled", &c->cache_on);
-	text(r, n, "file", &c->cache_file);
+	file_name(r, n, "file", &c->cache_file);
 	bytes(r, n, "max", &c->cache_max);
 	number(r, n, "seconds", 1, 86400, &c->cache_seconds);
 	n = section(r, "memory", memory);
@@ -346,7 +348,6 @@ static void read_all(struct reader *r, struct config *c)
 	flag(r, n, "device_required", &c->device_required);
 	bytes(r, n, "weights_max", &c->weights_max);
 	bytes(r, n, "kv_max", &c->kv_max);
-	bytes(r, n, "kv_min", &c->kv_min);
 	n = section(r, "http", http);
 	listen_at(r, n, &c->http);
 	bytes(r, n, "max_body", &c->max_body);

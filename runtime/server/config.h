@@ -49,7 +49,7 @@ struct config {
 	uint64_t cache_max;        /* bytes of the file */
 	uint32_t cache_seconds;    /* between writes, when something changed */
 	/* memory: (0: no limit) */
-	uint64_t weights_max, kv_max, kv_min;
+	uint64_t weights_max, kv_max;
 	char *device;              /* NULL: /dev/hearth if it is there */
 	bool device_required;
 	/* http: */

@@ -25,6 +25,7 @@ static void a_whole_file_is_taken(void **state)
 	struct hearth_err err = { 0 };
 
 	if (load("model: {path: m.gguf, id: home, context: 2048, kv: f16, sessions: 2}\n"
+		 "cache: {file: kv.cache}\n"
 		 "memory: {kv_max: 300M}\n"
 		 "http: {host: 0.0.0.0, port: 9000, max_body: 2M, queue: 5}\n"
 		 "wyoming: {enabled: on, listen: [{port: 10400, services: [asr, intent]}, {unix: /run/x}]}\n"
@@ -33,6 +34,7 @@ static void a_whole_file_is_taken(void **state)
 		 "log: {json: yes}\n", &c, &err))
 		fail_msg("%s", err.text);
 	assert_string_equal(c.model, "/tmp/m.gguf"); /* beside the configuration */
+	assert_string_equal(c.cache_file, "/tmp/kv.cache");
 	assert_int_equal(c.ctx, 2048);
 	assert_int_equal(c.kv_max, 300 << 20);
 	assert_int_equal(c.http.port, 9000);
@@ -69,6 +71,8 @@ static void each_mistake_has_a_line(void **state)
 		{ "keys:\n - {name: a, key: 0123456789abcdef, priority: top}\n", "voice, normal or background" },
 		{ "keys:\n - {name: a, key: 0123456789abcdef}\n - {name: a, key: 0123456789abcdeg}\n", "of another" },
 		{ "keys:\n - {name: a, key_file: /nonexistent/k}\n", "no key can be read" },
+		{ "keys:\n - {name: a, key_file: hearth-long.key}\n", "at most 510 bytes" },
+		{ "memory: {kv_min: 1M}\n", "\"kv_min\"" },
 		{ "- 1\n", "must be a mapping" },
 		{ "keys:\n - {name: 'a\"b', key: 0123456789abcdef}\n", "without quotes" },
 		{ "keys:\n - {name: a, key: 0123456789abcdef, requests_per_minute: 0}\n", "requests_per_minute" },
@@ -96,11 +100,26 @@ static void each_mistake_has_a_line(void **state)
 	}
 }
 
+/* One byte longer than is read at once. */
+static int long_key(void **state)
+{
+	FILE *f = fopen("/tmp/hearth-long.key", "w");
+
+	for (int i = 0; i < 512; i++)
+		putc('k', f);
+	return fclose(f);
+}
+
+static int no_key(void **state)
+{
+	return unlink("/tmp/hearth-long.key");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_whole_file_is_taken),
-		cmocka_unit_test(each_mistake_has_a_line),
+		cmocka_unit_test_setup_teardown(each_mistake_has_a_line, long_key, no_key),
 	};
 	return UNIT_RUN(tests);
 }
