@@ -132,6 +132,13 @@ test: deps   ## every test of this machine; last line: N passed, N failed, N ski
 	@BUILD=$(BUILD) tools/speech.sh install
 	@tests/run.sh all
 
+load: all    ## 32 clients of every kind at hearthd, leaving in the middle, for LOAD_SECONDS (300)
+	@BUILD=$(BUILD) tests/e2e/load.py $${LOAD_SECONDS:-300}
+
+load-tsan:   ## twelve of them at hearthd under TSan, for LOAD_SECONDS (60)
+	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=build-tsan SAN=tsan CFLAGS='-O1 -g' build-tsan/bin/hearthd
+	@BUILD=build-tsan TSAN_OPTIONS="suppressions=tests/e2e/tsan.supp" tests/e2e/load.py $${LOAD_SECONDS:-60} 12
+
 unit-build: $(TEST_BINS)
 unit: unit-build ## unit tests only (no set-up)
 	@BUILD=$(BUILD) tests/run.sh unit
@@ -156,4 +163,4 @@ print-%:
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 .SECONDARY:
-.PHONY: all bench bench-serve demo deps deps-check speech test unit unit-build asan tsan fuzz fuzz-build fuzz-bins clean help
+.PHONY: load load-tsan all bench bench-serve demo deps deps-check speech test unit unit-build asan tsan fuzz fuzz-build fuzz-bins clean help
