@@ -299,6 +299,7 @@ static void reload(void)
 
 static void close_all(void)
 {
+	realtime_stop();
 	http_stop(d.http);
 	service_close(d.service);
 	keyring_free(d.keys);
@@ -423,7 +424,6 @@ int main(int argc, char **argv)
 		http_quiesce(d.http);
 	service_stop(d.service);
 	wyoming_stop(d.wyoming);
-	realtime_stop();
 	close_all();
 	close(sfd);
 	return 0;

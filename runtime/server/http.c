@@ -35,7 +35,8 @@ struct http_server {
 	uint16_t port;
 	int unix_fd;
 	char *unix_path;
-	atomic_uint running;             /* upgraded connections */
+	atomic_uint running;             /* upgraded connections, from their 101 on */
+	atomic_bool stopping;            /* no more of them */
 	atomic_size_t max_body;
 	_Atomic(void *) ctx;             /* of the handlers; NULL: not yet serving */
 };
@@ -331,7 +332,6 @@ static void upgraded(void *cls, struct MHD_Connection *c, void *con_cls, const c
 		memcpy(u->extra, extra, n);
 		u->n_extra = n;
 	}
-	atomic_fetch_add(&u->s->running, 1);
 	pthread_attr_init(&a);
 	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
 	if (pthread_create(&t, &a, upgraded_thread, u)) {
@@ -351,10 +351,15 @@ void http_upgrade(struct http_req *r, const char *accept,
 	struct upgraded *u = calloc(1, sizeof(*u));
 	struct MHD_Response *resp;
 
+	/* Counted first, looked at then: http_stop() does it the other way round, so one of the two sees the other. */
+	atomic_fetch_add(&r->s->running, 1);
+	if (atomic_load(&r->s->stopping)) {
+		http_error(r, 503, "stopping", NULL, "the server is stopping");
+		goto not;
+	}
 	if (!u) {
 		http_error(r, 500, NULL, NULL, "out of memory");
-		drop(arg);
-		return;
+		goto not;
 	}
 	u->s = r->s;
 	u->run = run;
@@ -362,15 +367,18 @@ void http_upgrade(struct http_req *r, const char *accept,
 	u->arg = arg;
 	resp = MHD_create_response_for_upgrade(upgraded, u);
 	if (!resp) {
-		free(u);
 		http_error(r, 500, NULL, NULL, "out of memory");
-		drop(arg);
-		return;
+		goto not;
 	}
 	r->up = u;
 	MHD_add_response_header(resp, "Upgrade", "websocket");
 	MHD_add_response_header(resp, "Sec-WebSocket-Accept", accept);
 	queue(r, 101, NULL, resp);
+	return;
+not:
+	free(u);
+	atomic_fetch_sub(&r->s->running, 1);
+	drop(arg);
 }
 
 /* -- MHD's side ------------------------------------------------------------------------ */
@@ -700,6 +708,7 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **con_cls, en
 	if (r->up) {
 		r->up->drop(r->up->arg);
 		free(r->up);
+		atomic_fetch_sub(&s->running, 1);
 	}
 	if (s->o.log && r->method && r->path) {
 		plain(r->method, method, sizeof(method));
@@ -811,11 +820,15 @@ void http_stop(struct http_server *s)
 {
 	if (!s)
 		return;
-	MHD_stop_daemon(s->d);
-	watch_free(s->watch);
-	/* Upgraded connections end by themselves once their owner shuts them down. */
+	/*
+	 * Upgraded connections end by themselves once their owner shuts them down. The
+	 * library does not wait for them: it would take away what they stand on.
+	 */
+	atomic_store(&s->stopping, true);
 	while (atomic_load(&s->running))
 		usleep(1000);
+	MHD_stop_daemon(s->d);
+	watch_free(s->watch);
 	if (s->unix_path)
 		unlink(s->unix_path);
 	free(s->unix_path);

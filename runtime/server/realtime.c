@@ -27,6 +27,7 @@
 
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rt_session *all[MAX_SESSIONS];
+static bool stopped;               /* all_lock; who comes now is let go at once */
 
 /* -- what a client asks --------------------------------------------------------------- */
 
@@ -419,7 +420,7 @@ static void serve(void *arg, int fd, const char *extra, size_t n_extra)
 	size_t n;
 
 	pthread_mutex_lock(&all_lock);
-	for (int i = 0; i < MAX_SESSIONS && slot < 0; i++)
+	for (int i = 0; i < MAX_SESSIONS && slot < 0 && !stopped; i++)
 		if (!all[i])
 			slot = i;
 	c->fd = fd;
@@ -451,6 +452,7 @@ static void serve(void *arg, int fd, const char *extra, size_t n_extra)
 void realtime_stop(void)
 {
 	pthread_mutex_lock(&all_lock);
+	stopped = true;
 	for (int i = 0; i < MAX_SESSIONS; i++) {
 		if (all[i]) {
 			all[i]->shutting = true;

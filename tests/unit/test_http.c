@@ -326,6 +326,53 @@ static void test_head(void **state)
 	assert_int_equal(ask("HEAD /open HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", NULL, 0), 200);
 }
 
+static struct websocket *held;
+static atomic_int stop_it;
+
+/* A session that takes a while to say goodbye. */
+static void slow_run(void *arg, int fd, const char *extra, size_t n_extra)
+{
+	char *text;
+	size_t n;
+
+	assert_int_equal(websocket_open(fd, extra, n_extra, 1u << 20, &held), 0);
+	while (!stop_it && websocket_read(held, 50, &text, &n) >= 0)
+		;
+	usleep(300000);
+	websocket_close(held);
+	served++;
+}
+
+static void on_slow(struct http_req *r, void *ctx)
+{
+	http_upgrade(r, "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=", slow_run, ws_drop, NULL);
+}
+
+/* A stop waits for the session, and what the session stands on is there until then. */
+static void test_stop(void **state)
+{
+	static const struct http_route slow[] = { { "GET", "/ws", HTTP_UPGRADE, on_slow } };
+	struct http_opts o = { .host = "127.0.0.1", .max_body = MAX, .max_connections = 16, .idle_seconds = 30, .routes = slow, .n_routes = 1 };
+	struct http_server *all = server;
+	struct hearth_err err = { 0 };
+	int fd, before = served;
+	char buf[16];
+
+	assert_int_equal(http_start(&o, &server, &err), 0);
+	http_serve(server, &server);
+	fd = dial_ws();
+	http_quiesce(server);
+	stop_it = 1;
+	http_stop(server);
+	server = all;
+	assert_int_equal(served, before + 1);
+	/* Its close frame came, and then the end: nothing was torn off. */
+	assert_int_equal(recv(fd, buf, sizeof(buf), 0), 4);
+	assert_int_equal((uint8_t)buf[0], 0x88);
+	assert_int_equal(recv(fd, buf, sizeof(buf), 0), 0);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -335,6 +382,7 @@ int main(void)
 		cmocka_unit_test(test_flood),
 		cmocka_unit_test(test_pings),
 		cmocka_unit_test(test_head),
+		cmocka_unit_test(test_stop),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
