@@ -67,6 +67,7 @@ static const struct http_route routes[] = {
 	{ "POST", "/v1/audio/transcriptions", HTTP_MULTIPART, api_transcriptions },
 	{ "POST", "/inference", HTTP_MULTIPART, api_inference },
 	{ "POST", "/v1/audio/speech", 0, api_speech },
+	{ "POST", "/piper", 0, api_piper },
 	{ "GET", "/v1/audio/voices", 0, api_voices },
 	{ "GET", "/v1/realtime", HTTP_UPGRADE, api_realtime },
 	{ "POST", "/v1/responses", 0, api_responses },

@@ -22,6 +22,7 @@ RT_SRCS += \
 	runtime/server/run.c \
 	runtime/server/service.c \
 	runtime/server/speech.c \
+	runtime/server/speech_api.c \
 	runtime/server/transcribe.c \
 	runtime/server/watch.c \
 	runtime/server/websocket.c \
@@ -49,5 +50,6 @@ TESTS += \
 	test_wyoming_frame \
 	# EOL
 FUZZERS += \
+	fuzz_server \
 	fuzz_wyoming \
 	# EOL

@@ -513,7 +513,17 @@ def test_audio(d):
     check(s == 200 and wav[:4] == b"RIFF" and r.getheader("Content-Type") == "audio/wav" and len(wav) > 20000, "speech gives a WAV", s)
     s, pcm, _ = call(d, "POST", "/v1/audio/speech", {"input": "Turn on the kitchen light.", "voice": "slt", "response_format": "pcm"})
     # flite's excitation is random: the same words are never the same samples
-    check(s == 200 and abs(len(pcm) / (len(wav) - 44) - 1) < 0.02, "pcm is as long, without a head", (len(pcm), len(wav)))
+    rate = struct.unpack("<I", wav[24:28])[0]
+    check(s == 200 and abs(len(pcm) / 48000 / ((len(wav) - 44) / rate / 2) - 1) < 0.02, "pcm is as long, at OpenAI's 24 kHz, without a head", (len(pcm), len(wav)))
+    for hz in (8000, 16000, 22050, 48000):
+        s, x, r = call(d, "POST", "/v1/audio/speech", {"input": "Turn on the kitchen light.", "response_format": "pcm", "sample_rate": hz})
+        check(s == 200 and abs(len(x) / hz / 2 / (len(pcm) / 48000) - 1) < 0.02 and r.getheader("X-Sample-Rate") == str(hz), "pcm at %d Hz" % hz, len(x))
+    s, x, r = call(d, "POST", "/piper", raw="Turn on the kitchen light.".encode(), headers={"Content-Type": "text/plain"})
+    check(s == 200 and abs(len(x) / 44100 / (len(pcm) / 48000) - 1) < 0.02 and "rate=22050" in r.getheader("Content-Type") and max(abs(v) for v in struct.unpack("<%dh" % (len(x) // 2), x)) > 1000,
+          "raw samples as Piper's, 22.05 kHz", (s, len(x)))
+    for raw in (b"", b"a\0b", b"x" * 5000):
+        s, j, _ = call(d, "POST", "/piper", raw=raw)
+        check(s == 400, "piper refused: %d bytes" % len(raw), j)
     slow = socket.socket()
     slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     slow.connect(("127.0.0.1", d.port))
@@ -531,19 +541,28 @@ def test_audio(d):
     ev = [json.loads(x[6:]) for x in sse.decode().split("\n\n") if x]
     check(ev[-1]["type"] == "speech.audio.done" and len(b"".join(base64.b64decode(e["audio"]) for e in ev[:-1])) > 8000, "speech as events", len(ev))
     for name, body, word in (("no input", {"voice": "x"}, "input"), ("format", {"input": "x", "response_format": "midi"}, "midi"), ("speed", {"input": "x", "speed": 9}, "speed"),
+                             ("rate", {"input": "x", "response_format": "pcm", "sample_rate": 1}, "sample_rate"), ("rate of a WAV", {"input": "x", "response_format": "wav", "sample_rate": 16000}, "sample_rate"),
+                             ("stream_format", {"input": "x", "stream_format": "morse"}, "stream_format"),
                              ("long input", {"input": "x" * 5000}, "input")):
         s, j, _ = call(d, "POST", "/v1/audio/speech", body)
         check(s == 400 and word in j["error"]["message"], "speech refused: " + name, j)
     out = io.BytesIO()
     with wave.open(out, "wb") as f:
-        f.setparams((1, 2, 16000, 0, "NONE", ""))
-        f.writeframes(bytes(16000) + pcm + bytes(32000))
+        f.setparams((1, 2, 24000, 0, "NONE", ""))
+        f.writeframes(bytes(24000) + pcm + bytes(48000))
     for fmt in ("json", "text", "verbose_json", "srt", "vtt"):
         raw, h = multipart({"model": "whisper-1", "response_format": fmt}, "a.wav", out.getvalue())
         s, j, _ = call(d, "POST", "/v1/audio/transcriptions", raw=raw, headers=h)
-        ok = s == 200 and {"json": lambda: isinstance(j["text"], str), "text": lambda: isinstance(j, bytes), "verbose_json": lambda: abs(j["duration"] - len(out.getvalue()) / 32000) < 0.1,
+        ok = s == 200 and {"json": lambda: isinstance(j["text"], str), "text": lambda: isinstance(j, bytes), "verbose_json": lambda: abs(j["duration"] - len(out.getvalue()) / 48000) < 0.1,
                            "srt": lambda: b"-->" in j or j == b"", "vtt": lambda: j.startswith(b"WEBVTT")}[fmt]()
         check(ok, "transcription as " + fmt, (s, j))
+    raw, h = multipart({"stream": "true"}, "a.wav", out.getvalue())
+    s, sse, r = call(d, "POST", "/v1/audio/transcriptions", raw=raw, headers=h)
+    ev = [json.loads(x[6:]) for x in sse.decode().split("\n\n") if x]
+    check(s == 200 and ev[-1]["type"] == "transcript.text.done" and "".join(e["delta"] for e in ev[:-1]) == ev[-1]["text"], "transcription streamed: deltas make the text", ev)
+    raw, h = multipart({"stream": "true"}, "a.wav", b"no sound at all")
+    s, j, _ = call(d, "POST", "/v1/audio/transcriptions", raw=raw, headers=h)
+    check(s == 400 and j["error"]["message"], "what is no audio is 400 also where it was to be streamed", (s, j))
     raw, h = multipart({}, "a.wav", out.getvalue())
     s, j, _ = call(d, "POST", "/inference", raw=raw, headers=h)
     check(s == 200 and list(j) == ["text"], "whisper-server's /inference", j)
@@ -633,9 +652,7 @@ def test_realtime(d):
         check(word in e["error"]["message"], "realtime refused: " + name, e)
     # a spoken turn: audio in at 24 kHz with server VAD, audio out
     s, pcm, _ = call(d, "POST", "/v1/audio/speech", {"input": "Turn on the kitchen light.", "response_format": "pcm"})
-    x = struct.unpack("<%dh" % (len(pcm) // 2), pcm)
-    up = [x[min(i * 2 // 3, len(x) - 1)] for i in range(len(x) * 3 // 2)]
-    sound = bytes(24000) + struct.pack("<%dh" % len(up), *up) + bytes(96000)
+    sound = bytes(24000) + pcm + bytes(96000)
     w.send({"type": "session.update", "session": {"output_modalities": ["audio"], "tools": [], "turn_detection": {"type": "server_vad", "silence_duration_ms": 300}}})
     w.until("session.updated")
     for i in range(0, len(sound), 9600):
@@ -672,8 +689,8 @@ def test_openai_client(d):
     s, pcm, _ = call(d, "POST", "/v1/audio/speech", {"input": "Turn on the kitchen light.", "response_format": "pcm"})
     path = os.path.join(d.dir.name, "say.wav")
     with wave.open(path, "wb") as f:
-        f.setparams((1, 2, 16000, 0, "NONE", ""))
-        f.writeframes(pcm)
+        f.setparams((1, 2, 24000, 0, "NONE", ""))
+        f.writeframes(bytes(24000) + pcm + bytes(48000))
     r = subprocess.run(["node", os.path.join(ROOT, "tests/e2e/openai_client.mjs"), f"http://127.0.0.1:{d.port}/v1", KEY, path],
                        env=dict(os.environ, OPENAI_FROM=where), capture_output=True, text=True, timeout=120)
     for line in r.stdout.splitlines():

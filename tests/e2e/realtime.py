@@ -36,18 +36,11 @@ def certificate(where):
     return cert, key
 
 
-def command(d_call, wav_rate=24000):
+def command(d_call):
     """'Turn on the kitchen light.' of hearthd's own voice, at 24 kHz."""
     s, pcm, _ = d_call("POST", "/v1/audio/speech", {"input": "Turn on the kitchen light.", "response_format": "pcm"})
     assert s == 200
-    x = struct.unpack("<%dh" % (len(pcm) // 2), pcm)
-    up = []
-    for i in range(len(x) * 3 // 2):
-        a = i * 2 / 3
-        k = int(a)
-        b = x[min(k + 1, len(x) - 1)]
-        up.append(int(x[k] + (b - x[k]) * (a - k)))
-    return struct.pack("<%dh" % len(up), *up)
+    return pcm
 
 
 def test_openai(_):
