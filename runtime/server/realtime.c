@@ -203,6 +203,8 @@ static void create_item(struct rt_session *c, const json_t *event)
 	const char *type = json_string_value(json_object_get(it, "type")), *role = json_string_value(json_object_get(it, "role"));
 	const char *id = json_string_value(json_object_get(it, "id")), *after = json_string_value(json_object_get(event, "previous_item_id")), *text = NULL;
 	const char *name = json_string_value(json_object_get(it, "name")), *args = json_string_value(json_object_get(it, "arguments"));
+	const size_t more = json_string_length(json_object_get(it, "call_id")) + json_string_length(json_object_get(it, "name")) +
+			    json_string_length(json_object_get(it, "arguments"));
 	struct rt_item *i = NULL;
 	json_t *j = NULL;
 	bool taken = false, lost = false, spoken = false;
@@ -234,7 +236,7 @@ static void create_item(struct rt_session *c, const json_t *event)
 	pthread_mutex_lock(&c->lock);
 	taken = id && rt_item_find(c, id);
 	lost = after && strcmp(after, "root") && !rt_item_find(c, after);
-	if (!taken && !lost) {
+	if (!taken && !lost && rt_room(c, strlen(text) + more)) {
 		i = rt_item_add(c, id, after, role, text);
 		if (i && after && !strcmp(after, "root")) {
 			struct rt_item first = *i;

@@ -160,7 +160,8 @@ void rt_take_audio(struct rt_session *c, const json_t *event)
 	float in[1024], out[1024];
 	int16_t pcm[1024];
 	uint8_t *raw;
-	size_t n, at = 0, taken, given;
+	size_t n, at = 0, taken = 0, given = 0;
+	struct hearth_err err = { 0 };
 	int rc = 0;
 
 	raw = json_is_string(j) ? base64_decode(json_string_value(j), json_string_length(j), &n, &rc) : NULL;
@@ -172,6 +173,12 @@ void rt_take_audio(struct rt_session *c, const json_t *event)
 	if (!speech_hears(c->s->speech)) {
 		free(raw);
 		rt_send_error(c, event, "not_enabled", NULL, "speech to text is not switched on here");
+		return;
+	}
+	/* The detector's file may have gone, or memory was short when the session began: tried again, and said again. */
+	if ((c->server_vad && !c->vad && rt_open_vad(c, &err)) || (!c->down && resample_new(RATE, STT_RATE, &c->down, &err))) {
+		free(raw);
+		rt_send_error(c, event, "server_error", NULL, err.text);
 		return;
 	}
 	n /= 2;

@@ -88,6 +88,19 @@ void rt_item_done(struct rt_item *i)
 	memset(i, 0, sizeof(*i));
 }
 
+static size_t weight(const struct rt_item *i)
+{
+	return (i->text ? strlen(i->text) : 0) + (i->call_id ? strlen(i->call_id) : 0) + (i->name ? strlen(i->name) : 0) +
+	       (i->arguments ? strlen(i->arguments) : 0);
+}
+
+bool rt_room(const struct rt_session *c, size_t more)
+{
+	for (size_t i = 0; i < c->n_items; i++)
+		more += weight(&c->items[i]);
+	return more <= MAX_TEXTS;
+}
+
 /* Adds (lock held); NULL when the conversation is full or memory ran out. */
 struct rt_item *rt_item_add(struct rt_session *c, const char *id, const char *after, const char *role, const char *text)
 {

@@ -27,6 +27,7 @@ struct websocket;
 #define MAX_MESSAGE  (24u << 20)      /* 15 MiB of audio in base64, and its JSON */
 #define MAX_BUFFER   (STT_RATE * 2 * 120) /* of input that was never committed */
 #define MAX_ITEMS    2048
+#define MAX_TEXTS    (8u << 20)       /* bytes in all items: more than any context */
 #define MAX_SESSIONS 32
 #define WAIT_MS      30000
 #define STALL_MS     10000            /* audio may pause so long inside a turn */
@@ -109,6 +110,7 @@ void rt_item_done(struct rt_item *i);
  * conversation is full or memory ran out.
  */
 struct rt_item *rt_item_add(struct rt_session *c, const char *id, const char *after, const char *role, const char *text);
+bool rt_room(const struct rt_session *c, size_t more);                   /* lock held: for so many bytes of text */
 struct rt_item *rt_item_find(struct rt_session *c, const char *id);
 void rt_set_text(char **to, const json_t *j);
 /* OpenAI's tools as the grammar wants them; NULL and a sentence when one cannot be enforced. */

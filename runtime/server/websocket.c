@@ -312,8 +312,11 @@ int websocket_send(struct websocket *w, const char *text, size_t n)
 	int rc = 0;
 
 	pthread_mutex_lock(&w->lock);
-	if (w->over || !wslay_event_get_write_enabled(w->ctx) || clogged(w) || wslay_event_queue_msg(w->ctx, &m) || wslay_event_send(w->ctx))
+	if (w->over || !wslay_event_get_write_enabled(w->ctx) || clogged(w) || wslay_event_queue_msg(w->ctx, &m) || wslay_event_send(w->ctx)) {
+		/* What follows one that was lost would make no sense. */
+		w->over = true;
 		rc = -EPIPE;
+	}
 	pthread_mutex_unlock(&w->lock);
 	return rc;
 }

@@ -678,6 +678,39 @@ def test_realtime(d):
     check(call(d, "GET", "/health")[0] == 200, "realtime: leaving during an answer harms nobody")
 
 
+def test_realtime_limits(d):
+    w = WebSocket(d.port, "/v1/realtime?model=home")
+    w.read()
+    kinds = []
+    for i in range(9):
+        w.send({"type": "conversation.item.create", "item": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "word " * 200000}]}})
+        kinds.append(w.until("conversation.item.done", "error")[-1])
+    check([k["type"] for k in kinds] == ["conversation.item.done"] * 8 + ["error"] and kinds[-1]["error"]["code"] == "conversation_full",
+          "realtime: a conversation is bounded in bytes", [(k["type"], k.get("error")) for k in kinds])
+    w.s.close()
+
+
+def test_lost_weights():
+    """The detector's file goes away while it serves: a session is told, and nobody else notices."""
+    global count
+    if not VAD:
+        count += 1
+        print(f"ok {count} - lost weights # SKIP the Silero weights were not set up")
+        return
+    with tempfile.TemporaryDirectory() as tmp:
+        path = os.path.join(tmp, "silero.weights")
+        with open(SILERO, "rb") as a, open(path, "wb") as b:
+            b.write(a.read())
+        d = Daemon(text="model: {path: {model}, context: 256, sessions: 1}\nhttp: {port: 0}\nspeech: {stt: true, cache: {dir}, vad: %s}\n" % path)
+        os.unlink(path)
+        w = WebSocket(d.port, "/v1/realtime", key=None)
+        w.until("session.created")
+        w.send({"type": "input_audio_buffer.append", "audio": base64.b64encode(bytes(9600)).decode()})
+        e = w.until("error")[-1]
+        check(e and path in e["error"]["message"] and call(d, "GET", "/health", key=None)[0] == 200, "realtime: weights that went away are named", e)
+        check(d.stop() == 0, "and it stops", d.text())
+
+
 def test_openai_client(d):
     """The openai client of npm, in a version that is pinned; skipped where npm cannot be had."""
     global count, failed
@@ -742,7 +775,7 @@ def main():
         return 0
     d = Daemon()
     only = sys.argv[1:]
-    for t in (test_info, test_chat, test_tools, test_format, test_responses, test_refusals, test_leaving, test_many, test_wyoming, test_audio, test_realtime, test_openai_client):
+    for t in (test_info, test_chat, test_tools, test_format, test_responses, test_refusals, test_leaving, test_many, test_wyoming, test_audio, test_realtime, test_realtime_limits, test_openai_client):
         if only and t.__name__[5:] not in only:
             continue
         try:
@@ -761,6 +794,7 @@ def main():
     check(r.returncode != 0 and "/nowhere/silero.weights" in r.stderr + r.stdout, "weights that were named and are not there stop it", r.stderr + r.stdout)
     test_switched_off()
     test_reload()
+    test_lost_weights()
     print("1..%d" % count)
     return 1 if failed else 0
 

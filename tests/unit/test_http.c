@@ -326,6 +326,53 @@ static void test_head(void **state)
 	assert_int_equal(ask("HEAD /open HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", NULL, 0), 200);
 }
 
+static atomic_int refused_at;
+
+/* Says more than anybody takes, and then listens. */
+static void talk_run(void *arg, int fd, const char *extra, size_t n_extra)
+{
+	static char text[1 << 20];
+	struct websocket *w;
+	char *got;
+	size_t n;
+
+	assert_int_equal(websocket_open(fd, extra, n_extra, 1u << 20, &w), 0);
+	memset(text, 'x', sizeof(text));
+	for (int i = 0; i < 100 && !refused_at; i++)
+		if (websocket_send(w, text, sizeof(text)))
+			refused_at = i;
+	ws_end = websocket_read(w, 1000, &got, &n);
+	websocket_close(w);
+	served++;
+}
+
+static void on_talk(struct http_req *r, void *ctx)
+{
+	http_upgrade(r, "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=", talk_run, ws_drop, NULL);
+}
+
+/* What is not taken is bounded, and after a message that was lost there is no connection. */
+static void test_not_read(void **state)
+{
+	static const struct http_route talk[] = { { "GET", "/ws", HTTP_UPGRADE, on_talk } };
+	struct http_opts o = { .host = "127.0.0.1", .max_body = MAX, .max_connections = 16, .idle_seconds = 30, .routes = talk, .n_routes = 1 };
+	struct http_server *all = server;
+	struct hearth_err err = { 0 };
+	int fd, before = served;
+
+	assert_int_equal(http_start(&o, &server, &err), 0);
+	http_serve(server, &server);
+	fd = dial_ws();
+	for (int i = 0; i < 2000 && served == before; i++)
+		usleep(10000);
+	close(fd);
+	http_stop(server);
+	server = all;
+	assert_int_equal(served, before + 1);
+	assert_in_range(refused_at, 20, 60);
+	assert_int_equal(ws_end, -EPIPE);
+}
+
 static struct websocket *held;
 static atomic_int stop_it;
 
@@ -382,6 +429,7 @@ int main(void)
 		cmocka_unit_test(test_flood),
 		cmocka_unit_test(test_pings),
 		cmocka_unit_test(test_head),
+		cmocka_unit_test(test_not_read),
 		cmocka_unit_test(test_stop),
 	};
 
