@@ -8,6 +8,7 @@ import http.client
 import io
 import json
 import os
+import shutil
 import signal
 import socket
 import struct
@@ -769,13 +770,43 @@ def test_reload():
     check(d.stop() == 0, "and it stops", d.text())
 
 
+def test_curl(d):
+    """curl, as people write it in a shell, for what has no client of its own."""
+    if not shutil.which("curl"):
+        return check(True, "curl # SKIP it is not installed")
+    base, key = f"http://127.0.0.1:{d.port}", ["-H", "Authorization: Bearer " + KEY]
+
+    def curl(*args):
+        r = subprocess.run(["curl", "-sS", "-m", "100", *args], capture_output=True, timeout=120)
+        return r.stdout if r.returncode == 0 else r.stderr
+
+    wav = os.path.join(d.dir.name, "curl.wav")
+    out = curl("-o", wav, "-w", "%{http_code} %{content_type}", *key, "-d", '{"input": "Turn on the kitchen light.", "response_format": "wav"}', base + "/v1/audio/speech")
+    check(out == b"200 audio/wav" and os.path.getsize(wav) > 20000, "curl: speech into a file", out)
+    check(list(json.loads(curl(*key, "-F", "file=@" + wav, base + "/inference"))) == ["text"], "curl: a file to /inference")
+    out = curl(*key, "-F", "file=@" + wav, "-F", "model=whisper-1", "-F", "response_format=vtt", base + "/v1/audio/transcriptions")
+    check(out.startswith(b"WEBVTT"), "curl: a transcript as subtitles", out)
+    raw = curl(*key, "-H", "Content-Type: text/plain", "--data-binary", "Turn on the kitchen light.", base + "/piper")
+    check(30000 < len(raw) < 200000 and len(raw) % 2 == 0, "curl: raw samples", len(raw))
+    out = curl("-N", *key, "-d", json.dumps(chat("hello", stream=True)), base + "/v1/chat/completions")
+    check(out.endswith(b"data: [DONE]\n\n"), "curl: a stream", out[-200:])
+    out = curl("--compressed", "--http1.0", base + "/health")
+    check(json.loads(out)["status"] == "ok", "curl: HTTP/1.0", out)
+    out = curl("-I", base + "/health")
+    check(out.startswith(b"HTTP/1.1 200") and b"X-Request-Id" in out, "curl: HEAD", out)
+    out = curl("-w", "%{http_code}", "-o", os.devnull, "-H", "Expect: 100-continue", *key, "-d", json.dumps(chat("hello", max_tokens=2)), base + "/v1/chat/completions")
+    check(out == b"200", "curl: Expect: 100-continue", out)
+    out = curl("-w", "\n%{http_code}", base + "/v1/models")
+    check(out.endswith(b"401") and b"error" in out, "curl: without a key", out)
+
+
 def main():
     if not os.path.exists(MODEL):
         print("1..1\nok 1 - hearthd # SKIP there is no model at " + os.path.relpath(MODEL, ROOT))
         return 0
     d = Daemon()
     only = sys.argv[1:]
-    for t in (test_info, test_chat, test_tools, test_format, test_responses, test_refusals, test_leaving, test_many, test_wyoming, test_audio, test_realtime, test_realtime_limits, test_openai_client):
+    for t in (test_info, test_chat, test_tools, test_format, test_responses, test_refusals, test_leaving, test_many, test_wyoming, test_audio, test_realtime, test_realtime_limits, test_openai_client, test_curl):
         if only and t.__name__[5:] not in only:
             continue
         try:
