@@ -175,6 +175,18 @@ struct page *hearth_pool_page(struct hearth_pool *pool, u64 offset)
 	return blk->large ? blk->large + i : blk->parts[i];
 }
 
+/* Up to @n pages from an offset on, as many as its block has; how many. */
+u32 hearth_pool_pages(struct hearth_pool *pool, u64 offset, u32 n, struct page **ret_pages)
+{
+	struct hearth_block *blk = xa_load(&pool->blocks, offset >> BLOCK_SHIFT);
+	u32 i = (offset & (BLOCK_SIZE_ - 1)) >> PAGE_SHIFT, k;
+
+	n = min_t(u32, n, BLOCK_PAGES - i);
+	for (k = 0; k < n; k++, i++)
+		ret_pages[k] = blk->large ? blk->large + i : blk->parts[i];
+	return n;
+}
+
 /* Nothing but the pool has any of these pages. */
 bool hearth_pool_idle(struct hearth_pool *pool, u64 offset, u64 bytes)
 {
@@ -196,15 +208,18 @@ bool hearth_pool_idle(struct hearth_pool *pool, u64 offset, u64 bytes)
 /* Zeroes; a fatal signal ends it with EINTR. */
 int hearth_pool_zero(struct hearth_pool *pool, u64 offset, u64 bytes)
 {
-	u64 end = offset + bytes;
+	u64 end = offset + bytes, stop;
 
-	for (; offset < end; offset += PAGE_SIZE) {
-		clear_highpage(hearth_pool_page(pool, offset));
-		if (!(offset & (BLOCK_SIZE_ - 1))) {
-			if (fatal_signal_pending(current))
-				return -EINTR;
-			cond_resched();
-		}
+	while (offset < end) {
+		struct hearth_block *blk = xa_load(&pool->blocks, offset >> BLOCK_SHIFT);
+		u32 i = (offset & (BLOCK_SIZE_ - 1)) >> PAGE_SHIFT;
+
+		stop = min_t(u64, end, ALIGN(offset + 1, BLOCK_SIZE_));
+		for (; offset < stop; offset += PAGE_SIZE, i++)
+			clear_highpage(blk->large ? blk->large + i : blk->parts[i]);
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
 	}
 	return 0;
 }
@@ -212,16 +227,19 @@ int hearth_pool_zero(struct hearth_pool *pool, u64 offset, u64 bytes)
 /* Whether all of it last belonged to @owner alone. */
 bool hearth_pool_stale_ok(struct hearth_pool *pool, u64 offset, u64 bytes, u32 owner)
 {
-	u64 i, last = (offset + bytes - 1) >> BLOCK_SHIFT;
+	XA_STATE(xas, &pool->blocks, offset >> BLOCK_SHIFT);
+	struct hearth_block *blk;
+	bool ok = true;
 
 	lockdep_assert_held(&hearth.lock);
-	for (i = offset >> BLOCK_SHIFT; i <= last; i++) {
-		struct hearth_block *blk = xa_load(&pool->blocks, i);
-
-		if (blk->owner != owner)
-			return false;
+	rcu_read_lock();
+	xas_for_each(&xas, blk, (offset + bytes - 1) >> BLOCK_SHIFT) {
+		ok = blk->owner == owner;
+		if (!ok)
+			break;
 	}
-	return true;
+	rcu_read_unlock();
+	return ok;
 }
 
 /*
@@ -231,18 +249,20 @@ bool hearth_pool_stale_ok(struct hearth_pool *pool, u64 offset, u64 bytes, u32 o
  */
 void hearth_pool_owner(struct hearth_pool *pool, u64 offset, u64 bytes, u32 owner)
 {
-	u64 end = offset + bytes, i, start;
+	XA_STATE(xas, &pool->blocks, offset >> BLOCK_SHIFT);
+	u64 end = offset + bytes, start;
+	struct hearth_block *blk;
 
 	lockdep_assert_held(&hearth.lock);
-	for (i = offset >> BLOCK_SHIFT; i <= (end - 1) >> BLOCK_SHIFT; i++) {
-		struct hearth_block *blk = xa_load(&pool->blocks, i);
-
-		start = i << BLOCK_SHIFT;
+	rcu_read_lock();
+	xas_for_each(&xas, blk, (end - 1) >> BLOCK_SHIFT) {
+		start = (u64)xas.xa_index << BLOCK_SHIFT;
 		if (offset <= start && end >= start + BLOCK_SIZE_)
 			blk->owner = owner;
 		else if (blk->owner != owner)
 			blk->owner = OWNER_MANY;
 	}
+	rcu_read_unlock();
 }
 
 /* -- physical order ----------------------------------------------------------- */
@@ -271,14 +291,32 @@ static u64 run_at(struct hearth_pool *pool, u64 offset, u64 end)
 	return min(at, end) - offset;
 }
 
-/* In how many physical pieces a range is. */
+/* In how many physical pieces a range is, all of whose blocks are there. */
 u32 hearth_pool_runs(struct hearth_pool *pool, u64 offset, u64 bytes)
 {
-	u64 end = offset + bytes;
-	u32 n = 0;
+	XA_STATE(xas, &pool->blocks, offset >> BLOCK_SHIFT);
+	unsigned long pfn, next = ULONG_MAX;
+	u64 end = offset + bytes, stop;
+	struct hearth_block *blk;
+	u32 i, n = 0;
 
-	for (; offset < end; n++)
-		offset += run_at(pool, offset, end);
+	rcu_read_lock();
+	xas_for_each(&xas, blk, (end - 1) >> BLOCK_SHIFT) {
+		i = (offset & (BLOCK_SIZE_ - 1)) >> PAGE_SHIFT;
+		stop = min_t(u64, end, ALIGN(offset + 1, BLOCK_SIZE_));
+		if (blk->large) {
+			pfn = page_to_pfn(blk->large) + i;
+			n += pfn != next;
+			next = pfn + ((stop - offset) >> PAGE_SHIFT);
+			offset = stop;
+		}
+		for (; offset < stop; offset += PAGE_SIZE, i++) {
+			pfn = page_to_pfn(blk->parts[i]);
+			n += pfn != next;
+			next = pfn + 1;
+		}
+	}
+	rcu_read_unlock();
 	return n;
 }
 

@@ -88,14 +88,13 @@ static int populate(struct hearth_region *r, struct vm_area_struct *vma, struct 
 	for (at = offset; at >= e->size; e = e->link)
 		at -= e->size;
 	while (addr < vma->vm_end) {
-		for (n = 0; n < BATCH && addr + n * PAGE_SIZE < vma->vm_end; n++) {
-			if (at == e->size) {
-				e = e->link;
-				at = 0;
-			}
-			batch[n] = hearth_pool_page(r->pool, e->start + at);
-			at += PAGE_SIZE;
+		if (at == e->size) {
+			e = e->link;
+			at = 0;
 		}
+		n = min_t(u64, (vma->vm_end - addr) >> PAGE_SHIFT, (e->size - at) >> PAGE_SHIFT);
+		n = hearth_pool_pages(r->pool, e->start + at, min_t(u64, n, BATCH), batch);
+		at += n * PAGE_SIZE;
 		left = n;
 		ret = vm_insert_pages(vma, addr, batch, &left);
 		/* These pages can be mapped: what failed is a page table. */

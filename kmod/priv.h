@@ -285,6 +285,7 @@ int hearth_blocks_alloc(u64 n, struct hearth_block **list);
 int hearth_blocks_reserved(phys_addr_t base, u64 n, struct hearth_block **list);
 void hearth_block_free(u32 backing, struct hearth_block *blk);
 struct page *hearth_pool_page(struct hearth_pool *pool, u64 offset);
+u32 hearth_pool_pages(struct hearth_pool *pool, u64 offset, u32 n, struct page **ret_pages);
 bool hearth_pool_idle(struct hearth_pool *pool, u64 offset, u64 bytes);
 int hearth_pool_zero(struct hearth_pool *pool, u64 offset, u64 bytes);
 bool hearth_pool_stale_ok(struct hearth_pool *pool, u64 offset, u64 bytes, u32 owner);

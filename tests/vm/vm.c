@@ -386,3 +386,25 @@ int vm_recv_fd(int sock)
 		memcpy(&fd, CMSG_DATA(h), sizeof(fd));
 	return fd;
 }
+
+bool vm_put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	close(fd);
+	return ok;
+}
+
+bool vm_faults_on(void)
+{
+	if (!vm_put("/proc/self/fail-nth", "0"))
+		return false;
+	vm_put("/sys/kernel/debug/failslab/ignore-gfp-wait", "N");
+	vm_put("/sys/kernel/debug/failslab/verbose", "0");
+	vm_put("/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait", "N");
+	vm_put("/sys/kernel/debug/fail_page_alloc/ignore-gfp-highmem", "N");
+	vm_put("/sys/kernel/debug/fail_page_alloc/min-order", "0");
+	vm_put("/sys/kernel/debug/fail_page_alloc/verbose", "0");
+	return true;
+}

@@ -9,25 +9,10 @@
 static int admin, t;
 static uint32_t pool;
 
-static bool put(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-
-	close(fd);
-	return ok;
-}
-
 static void set_up(void)
 {
-	if (!put("/proc/self/fail-nth", "0"))
+	if (!vm_faults_on())
 		vm_skip("this kernel injects no faults");
-	put("/sys/kernel/debug/failslab/ignore-gfp-wait", "N");
-	put("/sys/kernel/debug/failslab/verbose", "0");
-	put("/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait", "N");
-	put("/sys/kernel/debug/fail_page_alloc/ignore-gfp-highmem", "N");
-	put("/sys/kernel/debug/fail_page_alloc/min-order", "0");
-	put("/sys/kernel/debug/fail_page_alloc/verbose", "0");
 	admin = vm_admin();
 	t = vm_tenant("fault");
 	pool = vm_pool(admin, "fault", HEARTH_POOL_KV, 8 * MiB);
@@ -258,19 +243,19 @@ static void nothing_above(int order)
 	char text[16];
 
 	snprintf(text, sizeof(text), "%d", order);
-	EXPECT(put("/sys/kernel/debug/fail_page_alloc/min-order", text));
-	EXPECT(put("/sys/kernel/debug/fail_page_alloc/task-filter", "Y"));
-	EXPECT(put("/sys/kernel/debug/fail_page_alloc/times", "-1"));
-	EXPECT(put("/sys/kernel/debug/fail_page_alloc/probability", "100"));
-	EXPECT(put("/proc/self/make-it-fail", "1"));
+	EXPECT(vm_put("/sys/kernel/debug/fail_page_alloc/min-order", text));
+	EXPECT(vm_put("/sys/kernel/debug/fail_page_alloc/task-filter", "Y"));
+	EXPECT(vm_put("/sys/kernel/debug/fail_page_alloc/times", "-1"));
+	EXPECT(vm_put("/sys/kernel/debug/fail_page_alloc/probability", "100"));
+	EXPECT(vm_put("/proc/self/make-it-fail", "1"));
 }
 
 static void all_again(void)
 {
-	EXPECT(put("/proc/self/make-it-fail", "0"));
-	EXPECT(put("/sys/kernel/debug/fail_page_alloc/probability", "0"));
-	EXPECT(put("/sys/kernel/debug/fail_page_alloc/min-order", "0"));
-	EXPECT(put("/sys/kernel/debug/fail_page_alloc/task-filter", "N"));
+	EXPECT(vm_put("/proc/self/make-it-fail", "0"));
+	EXPECT(vm_put("/sys/kernel/debug/fail_page_alloc/probability", "0"));
+	EXPECT(vm_put("/sys/kernel/debug/fail_page_alloc/min-order", "0"));
+	EXPECT(vm_put("/sys/kernel/debug/fail_page_alloc/task-filter", "N"));
 }
 
 /* What a region is for, in a pool of whatever blocks. */

@@ -3,8 +3,9 @@
  * An ioctl fuzzer that knows the structs: vm_fuzz [SECONDS [SEED]]. Random
  * programs over several descriptors: mostly right calls with one thing wrong,
  * sizes and values at the edges, ids and descriptors of each other, maps,
- * closes and kills in between. Children run them, so that a lost child tests
- * the clean-up. Nothing may be left at the end; the kernel's log is looked at
+ * closes and kills in between, and on a kernel that injects faults an allocation
+ * that fails now and then. Children run them, so that a lost child tests the
+ * clean-up. Nothing may be left at the end; the kernel's log is looked at
  * by whoever runs this.
  */
 #include "vm.h"
@@ -328,6 +329,25 @@ static void step(void)
 	}
 }
 
+static bool faults;
+
+/* One step, in which the n-th allocation of the kernel may fail. */
+static void step_with_fault(int nth)
+{
+	char text[8];
+
+	if (nth < 0 || !one_in(8)) {
+		step();
+		return;
+	}
+	snprintf(text, sizeof(text), "%u", 1 + rnd(12));
+	if (write(nth, text, strlen(text)) < 0)
+		_exit(3);
+	step();
+	if (write(nth, "0", 1) != 1)
+		_exit(3);
+}
+
 static void quiet(int sig)
 {
 	_exit(0);
@@ -337,8 +357,14 @@ static void quiet(int sig)
 static void child(uint64_t seed, unsigned int steps)
 {
 	unsigned int i;
+	int nth = -1;
 
 	rng = seed;
+	if (faults) {
+		nth = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
+		if (nth < 0)
+			_exit(3);
+	}
 	signal(SIGBUS, quiet);
 	signal(SIGSEGV, quiet);
 	for (i = 0; i < FDS; i++)
@@ -355,7 +381,7 @@ static void child(uint64_t seed, unsigned int steps)
 			ioctl(fds[i], HEARTH_IOC_ADMIN, &a);
 	}
 	while (steps--)
-		step();
+		step_with_fault(nth);
 	_exit(0);
 }
 
@@ -369,8 +395,9 @@ static void random_programs(void)
 	struct hearth_ioc_pool_get p = { .size = sizeof(p), .flags = HEARTH_GET_NEXT };
 	uint64_t end = vm_now() + seconds * 1000000000ULL;
 	unsigned long n = 0;
-	int admin = vm_admin(), i;
+	int admin = vm_admin(), i, status;
 
+	faults = vm_faults_on();
 	pools[0] = vm_pool(admin, "fuzz0", HEARTH_POOL_KV, 8 * MiB);
 	pools[1] = vm_pool(admin, "fuzz1", HEARTH_POOL_SCRATCH, 2 * MiB);
 	pools[2] = vm_pool(admin, "fuzz2", HEARTH_POOL_ACCOUNT, 8 * MiB);
@@ -387,10 +414,13 @@ static void random_programs(void)
 			usleep(2000);
 			kill(pid[1], SIGKILL);
 		}
-		for (i = 0; i < 3; i++)
-			waitpid(pid[i], NULL, 0);
+		for (i = 0; i < 3; i++) {
+			EXPECT_EQ(waitpid(pid[i], &status, 0), pid[i]);
+			EXPECT(!WIFEXITED(status) || !WEXITSTATUS(status));
+		}
 	}
-	printf("# seed %llu: %lu programs of 400 steps\n", (unsigned long long)seed, n);
+	printf("# seed %llu: %lu programs of 400 steps%s\n", (unsigned long long)seed, n,
+	       faults ? ", with faults" : "");
 	while (!ioctl(admin, HEARTH_IOC_REGION_GET, &g)) {
 		struct hearth_ioc_drop d = { .size = sizeof(d), .region = g.region };
 
