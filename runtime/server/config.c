@@ -33,6 +33,7 @@ int config_defaults(struct config *c, struct hearth_err *err)
 	c->request_seconds = 600;
 	c->queue = 64;
 	c->zeroconf = true;
+	c->wake_threshold = 1e-20;
 	c->jump_forward = true;
 	c->cache_on = true;
 	c->cache_max = 256u << 20;
@@ -73,6 +74,7 @@ void config_done(struct config *c)
 	free(c->device);
 	free(c->voice);
 	free(c->lm);
+	free(c->wake);
 	free(c->dict);
 	free(c->home);
 	free(c->cache);
@@ -240,13 +242,13 @@ static void one_key(struct reader *r, struct config *c, yaml_node n)
 
 static void services(struct reader *r, yaml_node n, unsigned int *to)
 {
-	static const char *const names[] = { "asr", "tts", "handle", "intent" };
+	static const char *const names[] = { "asr", "tts", "handle", "intent", "wake" };
 	yaml_node list = yaml_get(r->y, n, "services");
 
 	if (r->rc || !list || yaml_is_null(r->y, list))
 		return;
 	if (!yaml_is_seq(r->y, list) || !yaml_len(r->y, list)) {
-		r->rc = yaml_refuse(r->y, list, -EINVAL, r->err, "\"services\" must be a list of asr, tts, handle, intent");
+		r->rc = yaml_refuse(r->y, list, -EINVAL, r->err, "\"services\" must be a list of asr, tts, handle, intent, wake");
 		return;
 	}
 	*to = 0;
@@ -254,11 +256,11 @@ static void services(struct reader *r, yaml_node n, unsigned int *to)
 		const char *s = yaml_text(r->y, yaml_item(r->y, list, i));
 		unsigned int bit = 0;
 
-		for (unsigned int k = 0; k < 4; k++)
+		for (unsigned int k = 0; k < 5; k++)
 			if (s && !strcmp(s, names[k]))
 				bit = 1u << k;
 		if (!bit) {
-			r->rc = yaml_refuse(r->y, yaml_item(r->y, list, i), -EINVAL, r->err, "a service is asr, tts, handle or intent");
+			r->rc = yaml_refuse(r->y, yaml_item(r->y, list, i), -EINVAL, r->err, "a service is asr, tts, handle, intent or wake");
 			return;
 		}
 		*to |= bit;
@@ -310,7 +312,7 @@ static void read_all(struct reader *r, struct config *c)
 	static const char *const memory[] = { "device", "device_required", "weights_max", "kv_max", NULL };
 	static const char *const http[] = { "enabled", "host", "port", "unix", "tls_cert", "tls_key", "cors", "max_body",
 					    "max_connections", "idle_seconds", "request_seconds", "queue", NULL };
-	static const char *const speech[] = { "stt", "tts", "voice", "lm", "dict", "home", "cache", "vad", NULL };
+	static const char *const speech[] = { "stt", "tts", "voice", "lm", "dict", "home", "cache", "vad", "wake", "wake_threshold", NULL };
 	static const char *const wyoming[] = { "enabled", "host", "port", "unix", "zeroconf", "services", "listen", "prompt", "tools", NULL };
 	static const char *const log[] = { "json", NULL };
 	yaml_node n;
@@ -362,6 +364,9 @@ static void read_all(struct reader *r, struct config *c)
 	flag(r, n, "tts", &c->tts);
 	text(r, n, "voice", &c->voice);
 	file_name(r, n, "lm", &c->lm);
+	text(r, n, "wake", &c->wake);
+	if (!r->rc)
+		r->rc = yaml_get_num(r->y, n, "wake_threshold", 1e-80, 1, &c->wake_threshold, r->err);
 	file_name(r, n, "dict", &c->dict);
 	file_name(r, n, "home", &c->home);
 	file_name(r, n, "cache", &c->cache);

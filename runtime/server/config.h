@@ -29,7 +29,7 @@ struct config_listen {
 	bool on;
 };
 
-enum wyoming_service { WYOMING_ASR = 1, WYOMING_TTS = 2, WYOMING_HANDLE = 4, WYOMING_INTENT = 8, WYOMING_ALL = 15 };
+enum wyoming_service { WYOMING_ASR = 1, WYOMING_TTS = 2, WYOMING_HANDLE = 4, WYOMING_INTENT = 8, WYOMING_WAKE = 16, WYOMING_ALL = 31 };
 
 struct config_wyoming {
 	struct config_listen at;
@@ -59,6 +59,8 @@ struct config {
 	/* speech: */
 	bool stt, tts;
 	char *voice, *lm, *dict;
+	char *wake;                /* phrase to wake up to; NULL: none */
+	double wake_threshold;
 	char *vad;                 /* weights of the Silero detector; NULL: those in the cache, if any */
 	char *home;                /* home file: its names are what the recogniser expects */
 	char *cache;               /* folder for what is built once */

@@ -180,7 +180,7 @@ int service_open(const struct config *cfg, struct keyring *keys, struct service 
 		if (rc)
 			goto fail;
 	}
-	if (cfg->stt || cfg->tts) {
+	if (cfg->stt || cfg->tts || cfg->wake) {
 		rc = speech_open(cfg, s->hearth, &s->speech, err);
 		if (rc)
 			goto fail;

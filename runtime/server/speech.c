@@ -14,10 +14,13 @@
 #include "voice/phrasebook.h"
 #include "voice/stt_model.h"
 #include "voice/tts.h"
+#include "voice/wake.h"
 #include "voice/vad.h"
 
 #define GENERAL_LM   "/usr/share/pocketsphinx/model/en-us/en-us.lm.bin"
 #define GENERAL_DICT "/usr/share/pocketsphinx/model/en-us/cmudict-en-us.dict"
+
+#define WAKES 4
 
 struct turnstile {                 /* one at a time, with a limit on the wait */
 	pthread_mutex_t lock;
@@ -52,6 +55,13 @@ struct speech {
 	bool said, refused;
 	int status;
 	struct stt_model model;
+	/* wake-word detectors, opened when they are first needed (lock) */
+	struct wake *wakes[WAKES];
+	bool wake_used[WAKES];
+	struct wake_options wake_o;
+	char *phrase;
+	struct voice_account wake_acc;
+	struct hearth_tenant *t_wake;
 	char vad[512];             /* Silero's weights; "": the energy detector */
 };
 
@@ -309,6 +319,43 @@ bool speech_hears(const struct speech *s)
 	return s && s->stt;
 }
 
+const char *speech_wakes(const struct speech *s)
+{
+	return s ? s->phrase : NULL;
+}
+
+int speech_wake_take(struct speech *s, struct wake **ret, struct hearth_err *err)
+{
+	int rc = -EBUSY;
+
+	if (!speech_wakes(s))
+		return err_set(err, -ENOTSUP, "no wake word is listened for here");
+	pthread_mutex_lock(&s->lock);
+	for (int i = 0; i < WAKES && rc == -EBUSY; i++) {
+		if (s->wake_used[i])
+			continue;
+		rc = s->wakes[i] ? 0 : wake_open(&s->wake_o, s->wake_acc.pool ? &s->wake_acc : NULL, &s->wakes[i], err);
+		if (!rc) {
+			s->wake_used[i] = true;
+			wake_reset(s->wakes[i]);
+			*ret = s->wakes[i];
+		}
+	}
+	pthread_mutex_unlock(&s->lock);
+	return rc == -EBUSY ? err_set(err, rc, "%d clients listen for the wake word already, which is the limit", WAKES) : rc;
+}
+
+void speech_wake_give(struct speech *s, struct wake *w)
+{
+	if (!w)
+		return;
+	pthread_mutex_lock(&s->lock);
+	for (int i = 0; i < WAKES; i++)
+		if (s->wakes[i] == w)
+			s->wake_used[i] = false;
+	pthread_mutex_unlock(&s->lock);
+}
+
 bool speech_speaks(const struct speech *s)
 {
 	return s && s->rate;
@@ -361,7 +408,31 @@ uint64_t speech_predict(const struct config *cfg)
 		o.voice = cfg->voice;
 		n += tts_predict(&o);
 	}
+	if (cfg->wake)
+		n += WAKES * wake_predict();
 	return n * 2;
+}
+
+/* The first detector at once: a phrase that cannot be listened for is known at the start. */
+static int open_wake(struct speech *s, const struct config *cfg, struct hearth *h, struct hearth_pool *pool, struct hearth_err *err)
+{
+	struct wake *w;
+	int rc = 0;
+
+	wake_defaults(&s->wake_o);
+	s->phrase = strdup(cfg->wake);
+	if (!s->phrase)
+		return err_set(err, -ENOMEM, "out of memory");
+	s->wake_o.phrase = s->phrase;
+	s->wake_o.threshold = cfg->wake_threshold;
+	if (pool)
+		rc = hearth_tenant_open(h, "wake", HEARTH_CLASS_VAD, 30, &s->t_wake, err);
+	s->wake_acc = (struct voice_account){ .tenant = s->t_wake, .pool = pool };
+	if (!rc)
+		rc = speech_wake_take(s, &w, err);
+	if (!rc)
+		speech_wake_give(s, w);
+	return rc;
 }
 
 int speech_open(const struct config *cfg, struct hearth *h, struct speech **ret, struct hearth_err *err)
@@ -410,6 +481,8 @@ int speech_open(const struct config *cfg, struct hearth *h, struct speech **ret,
 		if (!rc)
 			s->rate = tts_rate(s->tts);
 	}
+	if (!rc && cfg->wake)
+		rc = open_wake(s, cfg, h, pool, err);
 	if (rc) {
 		speech_close(s);
 		return rc;
@@ -424,6 +497,10 @@ void speech_close(struct speech *s)
 		return;
 	stt_close(s->stt);
 	tts_close(s->tts);
+	for (int i = 0; i < WAKES; i++)
+		wake_close(s->wakes[i]);
+	free(s->phrase);
+	hearth_tenant_close(s->t_wake);
 	hearth_tenant_close(s->t_stt);
 	hearth_tenant_close(s->t_tts);
 	stt_model_done(&s->model);

@@ -16,6 +16,7 @@
 struct hearth;
 struct speech;
 struct hearing;
+struct wake;
 
 /* Bytes of the account pool that the engines @cfg asks for will want, with room to grow. */
 uint64_t speech_predict(const struct config *cfg);
@@ -26,6 +27,11 @@ void speech_close(struct speech *s);      /* NULL is fine */
 struct vad_options;
 void speech_vad_options(const struct speech *s, struct vad_options *ret);
 bool speech_hears(const struct speech *s);
+/* The phrase to wake up to, or NULL: none. */
+const char *speech_wakes(const struct speech *s);
+/* A detector of it, for one listener: -EBUSY when all are in use, -ENOTSUP when there is none. */
+int speech_wake_take(struct speech *s, struct wake **ret, struct hearth_err *err);
+void speech_wake_give(struct speech *s, struct wake *w);   /* NULL is fine */
 bool speech_speaks(const struct speech *s);
 int speech_rate(const struct speech *s);  /* of what it says, Hz */
 

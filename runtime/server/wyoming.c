@@ -29,6 +29,9 @@ static void take_event(struct client *c, const struct wyoming_event *e)
 		say_event(c, "pong", text ? json_pack("{s:s}", "text", text) : json_object(), NULL, 0);
 	} else if (!strcmp(e->type, "transcribe")) {
 		c->stream_text = true;
+		c->detecting = false;
+	} else if (!strcmp(e->type, "detect")) {
+		detect(c, e->data);
 	} else if (!strcmp(e->type, "audio-start")) {
 		audio_start(c, e->data);
 	} else if (!strcmp(e->type, "audio-chunk")) {
@@ -54,7 +57,7 @@ static void take_event(struct client *c, const struct wyoming_event *e)
 /* How long to wait for the next byte; what is due when it does not come is in client_thread(). */
 static int patience(struct client *c)
 {
-	int due = speak_due(c), limit = c->hearing || wyoming_half(c->in) ? STALL_MS : IDLE_MS;
+	int due = speak_due(c), limit = c->hearing || c->wake || wyoming_half(c->in) ? STALL_MS : IDLE_MS;
 
 	return due >= 0 && due < limit ? due : limit;
 }
@@ -79,7 +82,7 @@ static void *client_thread(void *arg)
 			waited += ms;
 			if (waited < STALL_MS)
 				continue;
-			if (c->hearing) {
+			if (c->hearing || c->wake) {
 				/* The recogniser is one for all: who sends nothing lets go of it. */
 				hearing_over(c);
 				c->failed = true;

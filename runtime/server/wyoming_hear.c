@@ -9,6 +9,7 @@
 #include "server/speech.h"
 #include "voice/resample.h"
 #include "voice/vad.h"
+#include "voice/wake.h"
 
 void hearing_over(struct client *c)
 {
@@ -18,6 +19,17 @@ void hearing_over(struct client *c)
 	c->resample = NULL;
 	vad_close(c->vad);
 	c->vad = NULL;
+	speech_wake_give(c->w->service->speech, c->wake);
+	c->wake = NULL;
+}
+
+/* The phrase as clients name it: "okay_hearth". */
+static void name_of_wake(struct client *c, char to[128])
+{
+	snprintf(to, 128, "%s", speech_wakes(c->w->service->speech));
+	for (char *p = to; *p; p++)
+		if (*p == ' ')
+			*p = '_';
 }
 
 /* On the recogniser's thread: it must not wait for a client. */
@@ -62,6 +74,29 @@ static void refuse(struct client *c, const char *code, const char *text)
 	say_error(c, code, text);
 }
 
+void detect(struct client *c, const json_t *d)
+{
+	const json_t *names = json_object_get(d, "names"), *n;
+	char name[128];
+	bool mine;
+	size_t i;
+
+	hearing_over(c);
+	c->detecting = false;
+	if (!speech_wakes(c->w->service->speech) || !(c->services & WYOMING_WAKE)) {
+		say_error(c, "no-wake", "no wake word is listened for here");
+		return;
+	}
+	name_of_wake(c, name);
+	mine = !json_array_size(names);
+	json_array_foreach((json_t *)names, i, n)
+		mine |= json_is_string(n) && (!strcmp(json_string_value(n), name) || !strcmp(json_string_value(n), speech_wakes(c->w->service->speech)));
+	if (mine)
+		c->detecting = true;
+	else
+		say_error(c, "unknown-wake-word", "that wake word is not known; describe lists what there is");
+}
+
 void audio_start(struct client *c, const json_t *d)
 {
 	struct speech *sp = c->w->service->speech;
@@ -76,6 +111,12 @@ void audio_start(struct client *c, const json_t *d)
 	c->heard = 0;
 	c->partial[0] = 0;
 	c->text_open = false;
+	if (c->detecting) {
+		c->woke = false;
+		if (resample_new(c->rate, STT_RATE, &c->resample, &err) || speech_wake_take(sp, &c->wake, &err))
+			refuse(c, "wake-busy", err.text);
+		return;
+	}
 	if (!speech_hears(sp) || !(c->services & WYOMING_ASR)) {
 		refuse(c, "no-asr", "speech to text is not served here");
 		return;
@@ -106,6 +147,15 @@ static float sample_at(const uint8_t *p, int width)
 	}
 }
 
+static void woke(struct client *c)
+{
+	char name[128];
+
+	name_of_wake(c, name);
+	c->woke = true;
+	say_event(c, "detection", json_pack("{s:s,s:I}", "name", name, "timestamp", (json_int_t)(c->heard * 1000 / c->rate)), NULL, 0);
+}
+
 static int push_float(struct client *c, const float *in, size_t n)
 {
 	float out[2048];
@@ -118,7 +168,13 @@ static int push_float(struct client *c, const float *in, size_t n)
 		if (rc)
 			return rc;
 		resample_to_s16(out, given, pcm);
-		if (given && (rc = hearing_push(c->hearing, pcm, given)))
+		if (c->wake) {
+			rc = given ? wake_push(c->wake, pcm, given) : 0;
+			if (rc < 0)
+				return rc;
+			if (rc)
+				woke(c);
+		} else if (given && (rc = hearing_push(c->hearing, pcm, given)))
 			return rc;
 		if (given && c->vad)
 			vad_push(c->vad, pcm, given, on_vad, c);
@@ -135,7 +191,7 @@ void audio_chunk(struct client *c, const struct wyoming_event *e)
 	size_t frame, n;
 	float mono[1024];
 
-	if (!c->hearing)
+	if (!c->hearing && !c->wake)
 		return;
 	frame = (size_t)c->width * (size_t)c->channels;
 	n = e->n_payload / frame;      /* an odd tail byte belongs to no sample */
@@ -183,6 +239,17 @@ void audio_stop(struct client *c)
 	struct hearth_err err = { 0 };
 	int rc;
 
+	if (c->detecting) {
+		bool begun = c->wake || c->failed;
+
+		if (c->wake)
+			push_float(c, NULL, 0);
+		hearing_over(c);
+		c->failed = false;
+		if (begun && !c->woke)
+			say_event(c, "not-detected", json_object(), NULL, 0);
+		return;
+	}
 	if (!c->hearing) {
 		if (c->failed)
 			say_transcript(c, "");

@@ -6,6 +6,8 @@
  */
 #include "server/wyoming_priv.h"
 
+#include <stdio.h>
+
 #include "server/service.h"
 #include "server/speech.h"
 
@@ -57,6 +59,19 @@ void describe(struct client *c)
 	if (c->services & WYOMING_INTENT && c->w->assistant && c->w->cfg->home) {
 		p = program("intents of a sentence", "models", item(s->model_id, "hearth"));
 		json_array_append_new(json_object_get(o, "intent"), p);
+	}
+	if (c->services & WYOMING_WAKE && speech_wakes(s->speech)) {
+		const char *phrase = speech_wakes(s->speech);
+		char name[128];
+		json_t *m;
+
+		snprintf(name, sizeof(name), "%s", phrase);
+		for (char *k = name; *k; k++)
+			if (*k == ' ')
+				*k = '_';
+		m = item(name, "CMU Sphinx");
+		json_object_set_new(m, "phrase", json_string(phrase));
+		json_array_append_new(json_object_get(o, "wake"), program("wake word", "models", m));
 	}
 	say_event(c, "info", o, NULL, 0);
 }

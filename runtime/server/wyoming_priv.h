@@ -33,6 +33,7 @@ struct hearing;
 struct resample;
 struct service;
 struct vad;
+struct wake;
 struct wyoming;
 
 struct client {
@@ -56,6 +57,9 @@ struct client {
 	double heard;                /* samples of the source */
 	bool stream_text, text_open;
 	char partial[STT_TEXT];
+	/* listening for the wake word, instead of hearing */
+	bool detecting, woke;
+	struct wake *wake;
 	/* speaking in a stream */
 	bool streaming, audio_open, wrong_voice;
 	struct chunker *chunker;
@@ -90,6 +94,7 @@ void say_error(struct client *c, const char *code, const char *text);
 void describe(struct client *c);
 
 /* wyoming_hear.c */
+void detect(struct client *c, const json_t *d);
 void audio_start(struct client *c, const json_t *d);
 void audio_chunk(struct client *c, const struct wyoming_event *e);
 void audio_stop(struct client *c);

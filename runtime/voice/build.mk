@@ -21,6 +21,7 @@ RT_SRCS += \
 	runtime/voice/tts_flite.c \
 	runtime/voice/vad.c \
 	runtime/voice/vad_energy.c \
+	runtime/voice/wake.c \
 	runtime/voice/wav_read.c \
 	runtime/voice/wav_write.c \
 	# EOL
@@ -43,6 +44,7 @@ TESTS += \
 	test_speech \
 	test_stt_model \
 	test_vad \
+	test_wake \
 	# EOL
 BENCHES += \
 	bench_stt \

@@ -21,7 +21,7 @@ from hearthd import ROOT, Daemon, Wyoming, call, chat, check
 HOME = os.path.join(ROOT, "docs/examples/home.yaml")
 CONF = f"""model: {{path: {{model}}, id: home, context: 2048, sessions: 4, threads: 2}}
 http: {{host: 127.0.0.1, port: 0}}
-speech: {{stt: true, tts: true, cache: {{dir}}, home: {HOME}}}
+speech: {{stt: true, tts: true, cache: {{dir}}, home: {HOME}, wake: okay hearth}}
 wyoming:
   enabled: true
   zeroconf: true
@@ -29,6 +29,7 @@ wyoming:
     - {{port: 0}}
     - {{port: 0, services: [tts]}}
     - {{port: 0, services: [asr]}}
+    - {{port: 0, services: [wake]}}
     - {{unix: {{dir}}/handle.sock, services: [handle, intent]}}
 """
 
@@ -91,6 +92,7 @@ def info_of(where):
         assert isinstance(info[k], list), k
     assert "satellite" not in info, "a satellite's other services are not loaded"
     return {"asr": [program(p, "models") for p in info["asr"]], "tts": [program(p, "voices") for p in info["tts"]],
+            "wake": [program(p, "models") for p in info["wake"]],
             "handle": [program(p, "models") for p in info["handle"]], "intent": [program(p, "models") for p in info["intent"]]}
 
 
@@ -100,7 +102,7 @@ def test_describe(d):
     check(i["asr"][0]["supports_transcript_streaming"] is True and i["tts"][0]["supports_synthesize_streaming"] is True and
           i["handle"][0]["supports_handled_streaming"] is True, "and says what it streams")
     i = [info_of(p) for p in d.ports[1:] + [d.sock]]
-    check([[k for k in x if x[k]] for x in i] == [["tts"], ["asr"], ["handle", "intent"]], "an address for one service describes that service", i)
+    check([[k for k in x if x[k]] for x in i] == [["tts"], ["asr"], ["wake"], ["handle", "intent"]], "an address for one service describes that service", i)
     busy = threading.Thread(target=call, args=(d, "POST", "/v1/chat/completions", chat("tell me a story", max_tokens=300, temperature=1), None))
     busy.start()
     worst = 0
@@ -307,6 +309,60 @@ def test_handle(d):
     check(w.read()[0] == "pong", "a client that leaves while it is answered harms nobody")
 
 
+def test_wake(d):
+    w = Strict(d.ports[1])
+
+    def said(text):
+        w.send("synthesize", {"text": text})
+        ev = w.until("audio-stop")
+        return ev[0][1]["rate"], b"".join(e[2] for e in ev)
+
+    rate, yes = said("Okay hearth.")
+    _, no = said("Turn on the kitchen light.")
+    fmt = {"rate": rate, "width": 2, "channels": 1}
+
+    def listen(a, sound):
+        a.send("audio-start", fmt)
+        for i in range(0, len(sound), 2048):
+            a.send("audio-chunk", fmt, sound[i:i + 2048])
+        a.send("audio-stop")
+
+    for port in (d.ports[3], d.ports[0]):
+        a = Strict(port)
+        a.send("detect", {"names": ["okay_hearth"], "context": None})
+        listen(a, bytes(rate) + yes + bytes(rate * 2))
+        e = a.read()
+        check(e[0] == "detection" and e[1]["name"] == "okay_hearth" and 500 < e[1]["timestamp"] < 6000, "the wake word is found", e)
+        listen(a, bytes(rate) + no + bytes(rate * 2))
+        check(a.read()[0] == "not-detected", "what is not the wake word is not detected")
+    a.send("transcribe", {"language": "en"})
+    listen(a, bytes(rate) + no + bytes(rate * 2))
+    check("kitchen" in [e for e in a.until("transcript-stop") if e[0] == "transcript"][0][1]["text"], "the same connection transcribes after it woke")
+    a.send("detect", {"names": ["alexa"]})
+    check(a.read()[1]["code"] == "unknown-wake-word", "a wake word that is not known is refused")
+    b = Strict(d.ports[2])
+    b.send("detect")
+    check(b.read()[1]["code"] == "no-wake", "an address without it listens for no wake word")
+    many = [Strict(d.ports[3]) for _ in range(5)]
+    for x in many:
+        x.send("detect", {})
+        x.send("audio-start", fmt)
+        x.send("ping")
+    kinds = [x.read() for x in many]
+    check([k[0] for k in kinds].count("pong") == 4 and [k[1].get("code") for k in kinds].count("wake-busy") == 1, "a fifth listener is refused", kinds)
+    [x.s.shutdown(socket.SHUT_RDWR) for x in many]
+    deadline = time.time() + 20
+    while True:
+        a = Strict(d.ports[3])
+        a.send("detect", {})
+        a.send("audio-start", fmt)
+        a.send("ping")
+        if (e := a.read())[0] == "pong" or time.time() > deadline:
+            break
+        time.sleep(0.1)
+    check(e[0] == "pong", "and taken when the others left", e)
+
+
 def test_zeroconf(_):
     if not shutil.which("avahi-daemon") or not shutil.which("avahi-browse") or os.geteuid():
         return check(True, "zeroconf # SKIP needs avahi-daemon, avahi-browse and root")
@@ -361,7 +417,7 @@ def main():
     d.ports = [int(l.rsplit(":", 1)[1]) for l in d.text().splitlines() if "on tcp://" in l]
     d.sock = os.path.join(d.dir.name, "handle.sock")
     only = sys.argv[1:]
-    for fn in (test_describe, test_framing, test_speech, test_handle, test_zeroconf, test_no_zeroconf):
+    for fn in (test_describe, test_framing, test_speech, test_wake, test_handle, test_zeroconf, test_no_zeroconf):
         if only and fn.__name__[5:] not in only:
             continue
         try:

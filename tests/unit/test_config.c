@@ -78,11 +78,12 @@ static void each_mistake_has_a_line(void **state)
 		{ "keys:\n - {name: a, key: 0123456789abcdef, requests_per_minute: 0}\n", "requests_per_minute" },
 		{ "wyoming: {services: asr}\n", "must be a list" },
 		{ "wyoming: {services: []}\n", "must be a list" },
-		{ "wyoming:\n  services: [asr, wake]\n", "line 2, column 19: a service is" },
+		{ "wyoming:\n  services: [asr, sing]\n", "line 2, column 19: a service is" },
 		{ "wyoming: {listen: []}\n", "1 to 8 addresses" },
 		{ "wyoming: {listen: [1]}\n", "an address is a mapping" },
 		{ "wyoming: {port: 1, listen: [{port: 2}]}\n", "stands instead of" },
 		{ "wyoming: {listen: [{port: 2, tls_cert: x}]}\n", "tls_cert" },
+		{ "speech: {wake: x, wake_threshold: 2}\n", "wake_threshold" },
 		{ "wyoming: {tools: some}\n", "compact or full" },
 	};
 
