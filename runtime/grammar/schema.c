@@ -11,6 +11,7 @@
 
 #define MAX_DEPTH 128
 #define MAX_PATH  384
+#define MAX_OPTIONAL 300u        /* of one object: each is a way on from where it begins (match.c, MAX_CONFIGS) */
 
 struct ref {
 	const json_t *target;
@@ -555,6 +556,12 @@ static gnode object(struct builder *b, const json_t *s)
 			goto out;
 		}
 		needed[i] = true;
+	}
+	for (i = k = 0; i < n; i++)
+		k += !needed[i];
+	if (k > MAX_OPTIONAL) {
+		refuse(b, -EOPNOTSUPP, "%zu optional properties; more than %u cannot be enforced: name some in \"required\"", k, MAX_OPTIONAL);
+		goto out;
 	}
 	/* Where the schema says nothing, OpenAI's clients expect only what is described. */
 	if (!more && n)

@@ -39,7 +39,7 @@ RT_SRCS += \
 $(BUILD)/obj/runtime/server/page.o: $(wildcard runtime/server/web/*)
 PKGS += jansson libmicrohttpd
 LIBS += -lgnutls -lwslay
-SCRIPT_TESTS += tests/e2e/hearthd.py tests/e2e/load.py tests/e2e/operations.py tests/e2e/page.py tests/e2e/realtime.py tests/e2e/wyoming.py tests/e2e/schema.py
+SCRIPT_TESTS += tests/e2e/hearthd.py tests/e2e/load.py tests/e2e/operations.py tests/e2e/page.py tests/e2e/realtime.py tests/e2e/wyoming.py tests/e2e/schema.py tests/e2e/serve.py
 PROGS += hearthd
 hearthd_SRCS := tools/hearthd.c tools/paths.c
 TESTS += \

@@ -290,6 +290,7 @@ int run_start(const struct run_opts *o, struct run **ret, struct hearth_err *err
 	struct run *r = calloc(1, sizeof(*r));
 	struct gen_request q;
 	struct chat_sink sink;
+	uint32_t need;
 	pthread_condattr_t ca;
 	int rc;
 
@@ -325,6 +326,12 @@ int run_start(const struct run_opts *o, struct run **ret, struct hearth_err *err
 		if (rc)
 			goto fail;
 		r->grammar = grammar_ref(o->grammar);
+		need = gmatch_tokens_to_end(r->match);
+		if (r->in_grammar && need != UINT32_MAX && need >= o->max_tokens) {
+			rc = err_set(err, -EINVAL, "the shortest answer that the schema or grammar admits takes %u tokens and one to end it; %u may be made",
+				     need, o->max_tokens);
+			goto fail_said;
+		}
 	}
 	if (!o->raw && r->s->chat) {
 		sink = (struct chat_sink){ .content = sink_content, .reasoning = sink_reasoning, .call = sink_call,
@@ -342,6 +349,9 @@ int run_start(const struct run_opts *o, struct run **ret, struct hearth_err *err
 		r->slot = NULL;
 		goto fail_said;
 	}
+	/* Off is off: what the session still holds of its last request too. */
+	if (!r->s->cfg->cache_on)
+		session_rewind(slot_session(r->slot), 0);
 	gen_defaults(&q);
 	q.tokens = o->tokens;
 	q.n_tokens = (uint32_t)o->n_tokens;
