@@ -141,6 +141,16 @@ static void ask(struct listen *l)
 	}
 }
 
+/* Without its end the recogniser would take no next utterance. */
+static void leave(struct listen *l)
+{
+	if (l->open && !l->asked) {
+		stt_cancel(l->stt);
+		stt_end(l->stt);
+	}
+	l->open = false;
+}
+
 static void on_vad(void *ctx, const struct vad_event *ev)
 {
 	struct listen *l = ctx;
@@ -178,9 +188,7 @@ static void on_vad(void *ctx, const struct vad_event *ev)
 						    .status = l->pos - l->from >= (int64_t)l->opts.longest_ms * AUDIO_RATE / 1000 ? -E2BIG : 0 });
 		break;
 	case VAD_BLIP:
-		if (!l->asked)
-			stt_cancel(l->stt);
-		l->open = false;
+		leave(l);
 		l->pause = -1;
 		tell(l, MAIL_BLIP, *l->next_id, mono_ns());
 		break;
@@ -302,6 +310,7 @@ static void *run(void *arg)
 			tail = 0;
 		}
 	}
+	leave(l);
 	return NULL;
 }
 

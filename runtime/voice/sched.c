@@ -220,6 +220,7 @@ static void forget_speech(struct sched *s)
 	if (s->answer.running || s->answer.done)
 		answer_drop(s);
 	s->answer.done = false;
+	s->utterance = 0;          /* a transcript of it that comes late is nobody's */
 	s->have_final = false;
 	s->decided = false;
 	trace_unmark(s->trace, TRACE_SPEECH_START);
@@ -251,6 +252,17 @@ static bool settle(struct sched *s, bool *ret_ended)
 		*ret_ended = !more;
 	}
 	return true;
+}
+
+/* false: the mouth failed, and says why itself. */
+static bool spoken(struct sched *s, const struct mail *m)
+{
+	s->spoken++;
+	if (m->status && m->status != -ECANCELED) {
+		err_set(&s->r->err, m->status, "the speech engine failed: %s", strerror(-m->status));
+		sched_fail(s, m->status);
+	}
+	return m->status != -ECANCELED;
 }
 
 /*
@@ -364,7 +376,7 @@ static void run(struct sched *s, bool listening)
 			}
 			break;
 		case MAIL_SPOKEN:
-			s->spoken++;
+			spoken(s, &m);
 			break;
 		case MAIL_STOP:
 			s->r->end = TURN_CANCELLED;
@@ -380,15 +392,8 @@ static void run(struct sched *s, bool listening)
 			s->r->end = TURN_CANCELLED;
 			return;
 		}
-		if (m.kind == MAIL_SPOKEN) {
-			s->spoken++;
-			if (m.status && m.status != -ECANCELED) {
-				err_set(&s->r->err, m.status, "the speech engine failed: %s", strerror(-m.status));
-				sched_fail(s, m.status);
-			} else if (m.status) {
-				break; /* the mouth failed; it says why */
-			}
-		}
+		if (m.kind == MAIL_SPOKEN && !spoken(s, &m))
+			break;
 	}
 }
 

@@ -15,7 +15,11 @@
 
 /* -- the detector: above 1000 is speech; END after 8 blocks of silence -- */
 
-struct vad { int64_t pos, quiet_from; int speaking, quiet; };
+struct vad { int64_t pos, quiet_from, from; int speaking, quiet; };
+
+static int blips;                    /* what is shorter than 150 ms is a BLIP */
+static int deliver_in;               /* blocks until a final that is late comes */
+static void deliver(void);
 
 void vad_reset(struct vad *v) { memset(v, 0, sizeof(*v)); }
 void vad_set_end_wait(struct vad *v, int ms) { }
@@ -30,8 +34,11 @@ void vad_push(struct vad *v, const int16_t *pcm, size_t n, vad_event_fn *fn, voi
 		loud |= pcm[i] > 1000;
 	v->pos += (int64_t)n;
 	ev.decided = v->pos;
+	if (deliver_in && !--deliver_in)
+		deliver();
 	if (loud && !v->speaking) {
 		v->speaking = 1;
+		v->from = ev.at;
 		v->quiet = 0;
 		ev.kind = VAD_START;
 		fn(ctx, &ev);
@@ -46,7 +53,7 @@ void vad_push(struct vad *v, const int16_t *pcm, size_t n, vad_event_fn *fn, voi
 			fn(ctx, &ev);
 		} else if (v->quiet == 16) {
 			v->speaking = v->quiet = 0;
-			ev.kind = VAD_END;
+			ev.kind = blips && v->quiet_from - v->from < 2400 ? VAD_BLIP : VAD_END;
 			ev.at = v->quiet_from;
 			fn(ctx, &ev);
 		}
@@ -68,15 +75,20 @@ struct stt { int unused; };
 static struct stt the_stt;
 static const struct stt_events *stt_ev;
 static uint64_t stt_id;
-static int stt_open_now;
+static int stt_open_now, stt_cancelled;
+static int late_final;               /* the next final comes so many blocks after its end */
+static struct stt_result late;
 static size_t stt_samples[8], stt_begun;
 static struct { enum stt_verdict verdict; const char *text; } hears[4];
 static size_t n_heard;
 
 int stt_begin(struct stt *s, uint64_t id)
 {
+	if (stt_open_now)            /* one utterance at a time */
+		return -EINVAL;
 	stt_id = id;
 	stt_open_now = 1;
+	stt_cancelled = 0;
 	stt_samples[stt_begun++] = 0;
 	return 0;
 }
@@ -95,13 +107,27 @@ int stt_end(struct stt *s)
 {
 	struct stt_result r = { .id = stt_id, .verdict = hears[n_heard].verdict, .final_ns = mono_ns() };
 
+	if (!stt_open_now)
+		return -EINVAL;
+	stt_open_now = 0;
+	if (stt_cancelled) {
+		r.verdict = STT_CANCELLED;
+		stt_ev->final(stt_ev->ctx, &r);
+		return -ECANCELED;
+	}
 	strcpy(r.text, hears[n_heard].text ? hears[n_heard].text : "");
 	n_heard++;
-	stt_open_now = 0;
+	if (late_final) {
+		late = r;
+		deliver_in = late_final;
+		late_final = 0;
+		return 0;
+	}
 	stt_ev->final(stt_ev->ctx, &r);
 	return 0;
 }
-void stt_cancel(struct stt *s) { stt_open_now = 0; }
+void stt_cancel(struct stt *s) { stt_cancelled = 1; }
+static void deliver(void) { stt_ev->final(stt_ev->ctx, &late); }
 
 /* -- the voice: a sample of each phrase's number per letter -- */
 
@@ -110,6 +136,7 @@ static struct tts the_tts;
 static const struct tts_events *tts_ev;
 static char said[1024];
 static atomic_int tts_cancelled;
+static int mute_at;                  /* the phrase that the voice cannot say, from 1; 0: none */
 static _Atomic int64_t said_at;
 
 int tts_say(struct tts *t, uint64_t id, const char *text, int wait_ms)
@@ -119,6 +146,10 @@ int tts_say(struct tts *t, uint64_t id, const char *text, int wait_ms)
 
 	if (!atomic_load(&said_at))
 		atomic_store(&said_at, mono_ns());
+	if (mute_at && id + 1 == (uint64_t)mute_at) {
+		tts_ev->done(tts_ev->ctx, id, -EIO, 0);
+		return 0;
+	}
 	strcat(said, text);
 	strcat(said, "|");
 	for (i = 0; i < n; i++)
@@ -293,10 +324,11 @@ static int setup_with(bool early)
 	opts.early = early;
 	memset(stt_samples, 0, sizeof(stt_samples));
 	stt_begun = n_heard = at_script = n_prompts = 0;
+	blips = late_final = deliver_in = 0;
 	memset(hears, 0, sizeof(hears));
 	memset(script, 0, sizeof(script));
 	said[0] = 0;
-	slow_ms = gen_error = 0;
+	slow_ms = gen_error = mute_at = 0;
 	atomic_store(&said_at, 0);
 	atomic_store(&tts_cancelled, 0);
 	if (home_parse("h", yaml, sizeof(yaml) - 1, &home, &err) || talk_new(home, "Hall", &talk, &err) || sched_new(&opts, &sched, &err))
@@ -616,9 +648,57 @@ static void stopping_at_any_moment_ends_the_turn(void **state)
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+static void a_blip_whose_text_comes_late_is_nobodys(void **state)
+{
+	struct turn_result r;
+
+	blips = 1;
+	late_final = 20;             /* a slow machine: the blip was over 4 blocks ago */
+	hears[0].verdict = STT_COMMAND, hears[0].text = "turn off the lamp";
+	hears[1].verdict = STT_COMMAND, hears[1].text = "turn on the lamp";
+	script[0] = script[1] = "Yes.";
+	listen_to("..s......ssss.....", &r);
+	assert_int_equal(r.end, TURN_ANSWERED);
+	assert_string_equal(r.transcript, "turn on the lamp");
+	assert_int_equal(n_prompts, 1);
+	assert_non_null(strstr(prompts[0], "u:turn on the lamp\n"));
+	assert_null(strstr(prompts[0], "turn off"));
+	turn_result_free(&r);
+}
+
+static void a_phrase_that_is_not_said_is_not_answered(void **state)
+{
+	struct turn_result r;
+
+	for (mute_at = 1; mute_at <= 3; mute_at++) {
+		n_heard = at_script = n_prompts = 0;
+		hears[0].verdict = STT_COMMAND, hears[0].text = "hello";
+		script[0] = "It is warm. It is dry. It is late.";
+		listen_to("ssss.....", &r);
+		assert_int_equal(r.end, TURN_FAILED);
+		assert_int_equal(r.err.code, -EIO);
+		turn_result_free(&r);
+	}
+}
+
+static void a_blip_leaves_the_recogniser_free(void **state)
+{
+	struct turn_result r;
+
+	blips = 1;
+	hears[0].verdict = STT_COMMAND, hears[0].text = "turn on the lamp";
+	script[0] = "Yes.";
+	listen_to("..s......ssss.....", &r);
+	assert_int_equal(r.end, TURN_ANSWERED);
+	assert_string_equal(r.transcript, "turn on the lamp");
+	turn_result_free(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		T(a_blip_whose_text_comes_late_is_nobodys),
+		cmocka_unit_test_setup_teardown(a_blip_leaves_the_recogniser_free, setup_late, teardown),
 		T(a_command_changes_the_home_and_is_answered),
 		T(the_next_turn_goes_on_with_the_conversation),
 		T(silence_is_nothing),
@@ -627,6 +707,7 @@ int main(void)
 		T(speech_that_goes_on_throws_early_work_away),
 		T(nothing_is_heard_before_the_end_is_decided),
 		cmocka_unit_test_setup_teardown(without_early_work_it_is_the_same_answer, setup_late, teardown),
+		T(a_phrase_that_is_not_said_is_not_answered),
 		T(a_silent_model_still_gets_an_answer),
 		T(tool_rounds_are_bounded),
 		T(a_full_context_forgets_the_oldest_turns_and_says_so),
