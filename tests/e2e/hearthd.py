@@ -541,7 +541,7 @@ def test_audio(d):
     s, sse, _ = call(d, "POST", "/v1/audio/speech", {"input": "Hello.", "voice": "slt", "response_format": "pcm", "stream_format": "sse"})
     ev = [json.loads(x[6:]) for x in sse.decode().split("\n\n") if x]
     check(ev[-1]["type"] == "speech.audio.done" and len(b"".join(base64.b64decode(e["audio"]) for e in ev[:-1])) > 8000, "speech as events", len(ev))
-    for name, body, word in (("no input", {"voice": "x"}, "input"), ("format", {"input": "x", "response_format": "midi"}, "midi"), ("speed", {"input": "x", "speed": 9}, "speed"),
+    for name, body, word in (("no input", {"voice": "x"}, "input"), ("format", {"input": "x", "response_format": "midi"}, "midi"), ("speed", {"input": "x", "speed": 4}, "0.5 to 3"), ("slow", {"input": "x", "speed": 0.25}, "0.5 to 3"),
                              ("rate", {"input": "x", "response_format": "pcm", "sample_rate": 1}, "sample_rate"), ("rate of a WAV", {"input": "x", "response_format": "wav", "sample_rate": 16000}, "sample_rate"),
                              ("stream_format", {"input": "x", "stream_format": "morse"}, "stream_format"),
                              ("long input", {"input": "x" * 5000}, "input")):
