@@ -420,8 +420,9 @@ static const char *read_request(struct voice_job *j)
 		http_error(r, 400, "invalid_value", "input", "\"input\" must be a text of 1 to %d bytes", MAX_INPUT);
 		return NULL;
 	}
-	if (speed && (!json_is_number(speed) || json_number_value(speed) < 0.25 || json_number_value(speed) > 4)) {
-		http_error(r, 400, "invalid_value", "speed", "\"speed\" must be a number from 0.25 to 4");
+	if (speed && (!json_is_number(speed) || json_number_value(speed) < 0.5 || json_number_value(speed) > 3)) {
+		/* What the voices can do; OpenAI's go from 0.25 to 4. */
+		http_error(r, 400, "invalid_value", "speed", "\"speed\" must be a number from 0.5 to 3");
 		return NULL;
 	}
 	if (speed)
