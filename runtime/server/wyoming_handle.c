@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "grammar/schema.h"
 #include "home/home.h"
@@ -29,6 +30,7 @@
 struct turn {
 	char *user, *reply;        /* reply: "" when calls were made */
 	struct chat_call calls[MAX_CALLS];
+	char *results[MAX_CALLS];  /* what came back; NULL: it went out as an intent */
 	size_t n_calls;
 };
 
@@ -56,6 +58,7 @@ static void turn_done(struct turn *t)
 	for (size_t i = 0; i < t->n_calls; i++) {
 		free((char *)t->calls[i].name);
 		free((char *)t->calls[i].arguments);
+		free(t->results[i]);
 	}
 	memset(t, 0, sizeof(*t));
 }
@@ -157,9 +160,22 @@ static void remember(struct assistant *a, const char *id, struct turn *t)
 	pthread_mutex_unlock(&a->lock);
 }
 
-static int encode(struct assistant *a, const char *id, const char *text, struct tok_ids *ids, struct hearth_err *err)
+/* @t's messages from @m[n] on; returns how many there are then. */
+static size_t add_turn(struct chat_msg *m, size_t n, const struct turn *t, bool answered)
 {
-	struct chat_msg m[2 + TURNS * (2 + MAX_CALLS)];
+	m[n++] = (struct chat_msg){ .role = CHAT_USER, .content = t->user };
+	if (answered || t->n_calls)
+		m[n++] = (struct chat_msg){ .role = CHAT_ASSISTANT, .content = answered ? t->reply : "", .calls = t->calls, .n_calls = t->n_calls };
+	/* Home Assistant does not say how an intent went; it tells people itself when one fails. */
+	for (size_t c = 0; c < t->n_calls; c++)
+		m[n++] = (struct chat_msg){ .role = CHAT_TOOL, .content = t->results[c] ? t->results[c] : "{\"success\":true}" };
+	return n;
+}
+
+/* What was said before under @id, and @now, which waits for its answer. */
+static int encode(struct assistant *a, const char *id, const struct turn *now, struct tok_ids *ids, struct hearth_err *err)
+{
+	struct chat_msg m[1 + (TURNS + 1) * (2 + MAX_CALLS)];
 	struct chat_opts o = { .tools = a->tools };
 	const struct talk *k;
 	size_t n = 0;
@@ -168,16 +184,9 @@ static int encode(struct assistant *a, const char *id, const char *text, struct 
 	m[n++] = (struct chat_msg){ .role = CHAT_SYSTEM, .content = a->system };
 	pthread_mutex_lock(&a->lock);
 	k = talk_of(a, id, false);
-	for (size_t i = 0; k && i < k->n; i++) {
-		const struct turn *t = &k->turn[i];
-
-		m[n++] = (struct chat_msg){ .role = CHAT_USER, .content = t->user };
-		m[n++] = (struct chat_msg){ .role = CHAT_ASSISTANT, .content = t->reply, .calls = t->calls, .n_calls = t->n_calls };
-		/* Home Assistant does not say how an intent went; it tells people itself when one fails. */
-		for (size_t c = 0; c < t->n_calls; c++)
-			m[n++] = (struct chat_msg){ .role = CHAT_TOOL, .content = "{\"success\":true}" };
-	}
-	m[n++] = (struct chat_msg){ .role = CHAT_USER, .content = text };
+	for (size_t i = 0; k && i < k->n; i++)
+		n = add_turn(m, n, &k->turn[i], true);
+	n = add_turn(m, n, now, false);
 	rc = chat_encode(a->s->chat, a->s->tok, m, n, &o, ids, err);
 	pthread_mutex_unlock(&a->lock);
 	return rc;
@@ -240,23 +249,61 @@ static json_t *intent_json(const struct answer *a, const struct chat_call *k)
 	json_t *args = json_loads(k->arguments, 0, NULL), *list = json_array(), *v;
 	const char *name;
 
+	/* The model's way to ask for states is a tool of language models; the intent for it is another. */
 	json_object_foreach(args, name, v)
 		json_array_append_new(list, json_pack("{s:s,s:O}", "name", name, "value", v));
 	json_decref(args);
-	return with_context(a, json_pack("{s:s,s:o}", "name", k->name, "entities", list));
+	return with_context(a, json_pack("{s:s,s:o}", "name", strcmp(k->name, "GetLiveContext") ? k->name : "HassGetState", "entities", list));
+}
+
+/* Calls that were not answered here. */
+static size_t intents_of(const struct turn *t)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n_calls; i++)
+		n += !t->results[i];
+	return n;
 }
 
 static void say_intents(struct answer *a)
 {
 	struct client *c = a->c;
-	bool many = a->turn.n_calls > 1;
+	bool many = intents_of(&a->turn) > 1;
 
 	if (many)
 		say_event(c, "intents-start", with_context(a, json_object()), NULL, 0);
 	for (size_t i = 0; i < a->turn.n_calls; i++)
-		say_event(c, "intent", intent_json(a, &a->turn.calls[i]), NULL, 0);
+		if (!a->turn.results[i])
+			say_event(c, "intent", intent_json(a, &a->turn.calls[i]), NULL, 0);
 	if (many)
 		say_event(c, "intents-stop", with_context(a, json_object()), NULL, 0);
+}
+
+/*
+ * The time is known here, so a call for it is answered and the model goes on.
+ * True when all calls from @from on were such.
+ */
+static bool tell_time(struct answer *a, size_t from)
+{
+	struct turn *t = &a->turn;
+	struct tm tm;
+	time_t now = time(NULL);
+	char text[128];
+
+	if (t->n_calls == from || t->n_calls == MAX_CALLS)
+		return false;
+	for (size_t i = from; i < t->n_calls; i++)
+		if (strcmp(t->calls[i].name, "GetDateTime"))
+			return false;
+	localtime_r(&now, &tm);
+	strftime(text, sizeof(text), "{\"success\":true,\"date\":\"%Y-%m-%d\",\"weekday\":\"%A\",\"time\":\"%H:%M\"}", &tm);
+	for (size_t i = from; i < t->n_calls; i++) {
+		t->results[i] = strdup(text);
+		if (!t->results[i])
+			return false;
+	}
+	return true;
 }
 
 static bool gone(void *arg)
@@ -329,15 +376,21 @@ void handle_text(struct client *c, const json_t *d, bool intents)
 	}
 	a.turn.user = strdup(text);
 	a.turn.reply = calloc(1, 1);
-	rc = a.turn.user && a.turn.reply ? encode(c->w->assistant, id, text, &ids, &err) : err_set(&err, -ENOMEM, "out of memory");
-	if (!rc)
-		rc = generate(&a, &ids, &finish, &err);
-	tok_ids_free(&ids);
+	rc = a.turn.user && a.turn.reply ? 0 : err_set(&err, -ENOMEM, "out of memory");
+	for (bool again = true; again && !rc;) {
+		size_t before = a.turn.n_calls;
+
+		rc = encode(c->w->assistant, id, &a.turn, &ids, &err);
+		if (!rc)
+			rc = generate(&a, &ids, &finish, &err);
+		tok_ids_free(&ids);
+		again = !rc && !a.streaming && tell_time(&a, before);
+	}
 	if (rc) {
 		say_error(c, "handle-failed", err.text);
 		/* Who waits for an end and knows no error event gets one. */
 		say_event(c, intents ? "not-recognized" : "not-handled", with_context(&a, json_pack("{s:s}", "text", intents ? text : err.text)), NULL, 0);
-	} else if (a.turn.n_calls && !a.streaming) {
+	} else if (intents_of(&a.turn) && !a.streaming) {
 		say_intents(&a);
 	} else if (intents) {
 		say_event(c, "not-recognized", with_context(&a, json_pack("{s:s}", "text", text)), NULL, 0);
@@ -346,7 +399,7 @@ void handle_text(struct client *c, const json_t *d, bool intents)
 			say_event(c, "handled-start", with_context(&a, json_object()), NULL, 0);
 		say_event(c, "handled", with_context(&a, json_pack("{s:s}", "text", a.turn.reply)), NULL, 0);
 		/* Calls after words: the words were an answer already, so the intents come inside it for who reads on. */
-		if (a.turn.n_calls)
+		if (intents_of(&a.turn))
 			say_intents(&a);
 		say_event(c, "handled-stop", with_context(&a, json_object()), NULL, 0);
 	}

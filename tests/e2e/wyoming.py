@@ -274,6 +274,12 @@ def test_handle(d):
     it = [e[1] for e in ev if e[0] == "intent"]
     check(it and it[0]["name"].startswith("Hass") and isinstance(it[0]["entities"], list) and all(set(e) == {"name", "value"} for e in it[0]["entities"]) and it[0]["context"] == ctx,
           "an intent has a name, entities and the context back", it)
+    w.send("transcript", {"text": "is the front door locked", "context": {"conversation_id": "c2"}})
+    ev = w.until("handled-stop", "intent", "intents-stop", "error")
+    check(ev[-1][0] != "error" and "GetLiveContext" not in [e[1].get("name") for e in ev], "a question for a state asks Home Assistant by an intent that it has", ev)
+    w.send("transcript", {"text": "what time is it", "context": {"conversation_id": "c3"}})
+    ev = w.until("handled-stop", "intent", "intents-stop", "error")
+    check(ev[-1][0] == "handled-stop" and not [e for e in ev if e[0] == "intent"], "the time is told here", ev)
     w.send("recognize", {"text": "turn off the kitchen light", "context": ctx})
     ev = w.until("intent", "intents-stop", "not-recognized", "error")
     check(ev[-1][0] in ("intent", "intents-stop"), "recognize gives intents", ev)
