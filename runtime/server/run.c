@@ -323,6 +323,10 @@ int run_start(const struct run_opts *o, struct run **ret, struct hearth_err *err
 	r->n_tokens = o->n_tokens;
 	if (o->grammar) {
 		rc = grammars_match(r->s->grammars, o->grammar, &r->match);
+		if (rc == -E2BIG) {
+			rc = err_set(err, -EINVAL, "the schema or grammar can begin in more ways than are followed at once");
+			goto fail_said;
+		}
 		if (rc)
 			goto fail;
 		r->grammar = grammar_ref(o->grammar);
