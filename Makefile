@@ -137,7 +137,7 @@ load: all    ## 32 clients of every kind at hearthd, leaving in the middle, for 
 
 load-tsan:   ## twelve of them at hearthd under TSan, for LOAD_SECONDS (60)
 	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=build-tsan SAN=tsan CFLAGS='-O1 -g' build-tsan/bin/hearthd
-	@BUILD=build-tsan TSAN_OPTIONS="suppressions=tests/e2e/tsan.supp" tests/e2e/load.py $${LOAD_SECONDS:-60} 12
+	@BUILD=build-tsan HEARTH_TEST_TIMEOUT=1200 LOAD_THREADS=1 TSAN_OPTIONS="suppressions=tests/e2e/tsan.supp" tests/e2e/load.py $${LOAD_SECONDS:-60} 12
 
 unit-build: $(TEST_BINS)
 unit: unit-build ## unit tests only (no set-up)

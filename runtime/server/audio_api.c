@@ -201,7 +201,7 @@ static void hear_end(void *arg)
 	j->stop = true;
 	pthread_mutex_unlock(&j->lock);
 	pthread_join(j->thread, NULL);
-	keyring_leave(j->s->keys, http_who(j->r), 0, 0);
+	keyring_leave(j->s->keys, http_who(j->r), 0, 0, 0);
 	pthread_cond_destroy(&j->changed);
 	pthread_mutex_destroy(&j->lock);
 	free(j->out);
@@ -221,7 +221,7 @@ static void stream(struct http_req *r, struct service *s, const char *file, size
 	}
 	if (!j || pthread_create(&j->thread, NULL, hear_thread, j)) {
 		free(j);
-		keyring_leave(s->keys, http_who(r), 0, 0);
+		keyring_leave(s->keys, http_who(r), 0, 0, 0);
 		http_error(r, 500, NULL, NULL, "no thread or no memory for the transcript");
 		return;
 	}
@@ -263,7 +263,7 @@ static void transcription(struct http_req *r, struct service *s)
 		http_error(r, 400, "invalid_value", "response_format", "\"response_format\" must be json, text, srt, verbose_json or vtt");
 		return;
 	}
-	rc = keyring_enter(s->keys, http_who(r), &err);
+	rc = keyring_enter(s->keys, http_who(r), 0, &err);
 	if (rc) {
 		api_start_failed(s, r, rc, &err);
 		return;
@@ -273,7 +273,7 @@ static void transcription(struct http_req *r, struct service *s)
 		return;
 	}
 	rc = transcribe(s->speech, file, n, WAIT_MS, NULL, gone, r, &t, &err);
-	keyring_leave(s->keys, http_who(r), 0, 0);
+	keyring_leave(s->keys, http_who(r), 0, 0, 0);
 	if (rc) {
 		transcribe_failed(r, rc, &err);
 		return;

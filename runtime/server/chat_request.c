@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache/kv.h"
 #include "grammar/gbnf.h"
 #include "grammar/schema.h"
 #include "gguf/digest.h"
@@ -725,15 +726,25 @@ struct run_opts chat_request_run(const struct chat_request *q, struct service *s
 
 static bool room(struct service *s, struct http_req *r, struct chat_request *q)
 {
-	uint32_t ctx = engine_the_plan(s->engine)->ctx, cap = keyring_limits(s->keys, http_who(r)).max_tokens;
+	uint32_t ctx = engine_the_plan(s->engine)->ctx, cap, most;
+	struct keyring_limits l = keyring_limits(s->keys, http_who(r));
 
 	if (q->tokens.n >= ctx) {
 		http_error(r, 400, "context_length_exceeded", q->chat ? "messages" : "prompt",
 			   "the prompt is %zu tokens; this server's context is %u tokens, and at least one must be left for the answer", q->tokens.n, ctx);
 		return false;
 	}
-	if (!q->max_given || q->max_tokens > ctx - q->tokens.n)
-		q->max_tokens = ctx - (uint32_t)q->tokens.n;
+	cap = l.max_tokens;
+	most = l.kv_max ? (uint32_t)(l.kv_max / service_kv_bytes(s, 1) * KV_PAGE) : ctx;
+	if (q->tokens.n >= most) {
+		http_error(r, 400, "context_length_exceeded", q->chat ? "messages" : "prompt",
+			   "the prompt is %zu tokens; the key's budget of cache holds %u, and at least one must be left for the answer", q->tokens.n, most);
+		return false;
+	}
+	if (most > ctx)
+		most = ctx;
+	if (!q->max_given || q->max_tokens > most - q->tokens.n)
+		q->max_tokens = most - (uint32_t)q->tokens.n;
 	if (cap && q->max_tokens > cap)
 		q->max_tokens = cap;
 	return true;

@@ -180,7 +180,7 @@ static void listen_at(struct reader *r, yaml_node n, struct config_listen *l)
 
 static void one_key(struct reader *r, struct config *c, yaml_node n)
 {
-	static const char *const known[] = { "name", "key", "key_file", "priority", "max_tokens", "concurrent", "requests_per_minute", NULL };
+	static const char *const known[] = { "name", "key", "key_file", "priority", "max_tokens", "concurrent", "requests_per_minute", "kv_max", NULL };
 	struct config_key *k = &c->keys[c->n_keys];
 	char *prio = NULL, *file = NULL;
 
@@ -197,6 +197,7 @@ static void one_key(struct reader *r, struct config *c, yaml_node n)
 	text(r, n, "priority", &prio);
 	number(r, n, "max_tokens", 1, 1 << 20, &k->max_tokens);
 	number(r, n, "concurrent", 1, 1024, &k->concurrent);
+	bytes(r, n, "kv_max", &k->kv_max);
 	number(r, n, "requests_per_minute", 1, 60000, &k->per_minute);
 	if (!r->rc && !k->name)
 		r->rc = yaml_refuse(r->y, n, -EINVAL, r->err, "the key has no \"name\"");

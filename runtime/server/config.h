@@ -18,6 +18,7 @@ struct config_key {
 	uint32_t max_tokens;       /* of one answer; 0: no limit but the context */
 	uint32_t concurrent;       /* requests at once; 0: no limit */
 	uint32_t per_minute;       /* requests in a minute; 0: no limit */
+	uint64_t kv_max;           /* bytes of cache for all of its requests; 0: no limit */
 };
 
 struct config_listen {

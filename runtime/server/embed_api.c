@@ -78,7 +78,7 @@ static bool embed_one(struct service *s, struct http_req *r, const struct tok_id
 	if (!e.sum)
 		err_set(&err, rc, "out of memory");
 	else
-		rc = entered = keyring_enter(s->keys, http_who(r), &err);
+		rc = entered = keyring_enter(s->keys, http_who(r), 0, &err);
 	if (!rc)
 		rc = service_take(s, t->id, t->n, q.prio, 0, (int)s->request_seconds * 1000, gone, r, &slot, &err);
 	if (!rc)
@@ -96,7 +96,7 @@ static bool embed_one(struct service *s, struct http_req *r, const struct tok_id
 	if (slot)
 		service_give(s, slot, t->id, rc ? 0 : t->n);
 	if (!entered)
-		keyring_leave(s->keys, http_who(r), rc ? 0 : t->n, 0);
+		keyring_leave(s->keys, http_who(r), 0, rc ? 0 : t->n, 0);
 	for (uint32_t k = 0; !rc && k < d; k++)
 		norm += e.sum[k] * e.sum[k];
 	for (uint32_t k = 0; !rc && k < d; k++)

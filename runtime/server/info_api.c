@@ -192,6 +192,9 @@ static void keys_text(struct text *t, struct service *s)
 	for (uint32_t i = 0; i < n; i++)
 		add(t, "hearth_key_tokens_total{key=\"%s\",kind=\"in\"} %llu\nhearth_key_tokens_total{key=\"%s\",kind=\"out\"} %llu\n",
 		    k[i].name, (unsigned long long)k[i].tokens_in, k[i].name, (unsigned long long)k[i].tokens_out);
+	add(t, "# HELP hearth_key_kv_bytes Cache that running requests may fill.\n# TYPE hearth_key_kv_bytes gauge\n");
+	for (uint32_t i = 0; i < n; i++)
+		add(t, "hearth_key_kv_bytes{key=\"%s\"} %llu\n", k[i].name, (unsigned long long)k[i].kv);
 	add(t, "# HELP hearth_key_running Requests running under a key.\n# TYPE hearth_key_running gauge\n");
 	for (uint32_t i = 0; i < n; i++)
 		add(t, "hearth_key_running{key=\"%s\"} %u\n", k[i].name, k[i].running);

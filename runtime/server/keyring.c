@@ -21,6 +21,7 @@ struct place {
 	uint32_t held, running;
 	int64_t tokens_ms;         /* of per_minute: the bucket is full at 60000 */
 	int64_t filled_ms;         /* when it was last looked at */
+	uint64_t kv_max, kv;       /* bytes of cache: allowed, and promised to what runs */
 	uint64_t requests, refused, tokens_in, tokens_out;
 };
 
@@ -128,6 +129,7 @@ int keyring_fill(struct keyring *k, const struct config_key *keys, uint32_t n, s
 		p->max_tokens = keys[i].max_tokens;
 		p->concurrent = keys[i].concurrent;
 		p->per_minute = keys[i].per_minute;
+		p->kv_max = keys[i].kv_max;
 	}
 	k->n_valid = n;
 	pthread_mutex_unlock(&k->lock);
@@ -191,6 +193,7 @@ struct keyring_limits keyring_limits(struct keyring *k, int who)
 	pthread_mutex_lock(&k->lock);
 	l.prio = k->p[who].prio;
 	l.max_tokens = k->p[who].max_tokens;
+	l.kv_max = k->p[who].kv_max;
 	pthread_mutex_unlock(&k->lock);
 	return l;
 }
@@ -212,7 +215,7 @@ static bool rate_allows(struct place *p)
 	return true;
 }
 
-int keyring_enter(struct keyring *k, int who, struct hearth_err *err)
+int keyring_enter(struct keyring *k, int who, uint64_t kv, struct hearth_err *err)
 {
 	struct place *p;
 	int rc = 0;
@@ -225,23 +228,29 @@ int keyring_enter(struct keyring *k, int who, struct hearth_err *err)
 		rc = err_set(err, -EACCES, "the key \"%s\" is no longer valid", p->name);
 	else if (p->concurrent && p->running >= p->concurrent)
 		rc = err_set(err, -EAGAIN, "the key \"%s\" has %u requests running, which is its limit", p->name, p->running);
+	else if (p->kv_max && p->kv + kv > p->kv_max)
+		rc = err_set(err, -EAGAIN, "the key \"%s\" has a budget of %.1f MiB of cache; what runs may take %.1f MiB, this request %.1f MiB", p->name,
+			     (double)p->kv_max / (1 << 20), (double)p->kv / (1 << 20), (double)kv / (1 << 20));
 	else if (!rate_allows(p))
 		rc = err_set(err, -EAGAIN, "the key \"%s\" may make %u requests a minute, which it did", p->name, p->per_minute);
 	p->requests++;
-	if (rc)
+	if (rc) {
 		p->refused++;
-	else
+	} else {
 		p->running++;
+		p->kv += kv;
+	}
 	pthread_mutex_unlock(&k->lock);
 	return rc;
 }
 
-void keyring_leave(struct keyring *k, int who, uint64_t tokens_in, uint64_t tokens_out)
+void keyring_leave(struct keyring *k, int who, uint64_t kv, uint64_t tokens_in, uint64_t tokens_out)
 {
 	if (who < 0)
 		return;
 	pthread_mutex_lock(&k->lock);
 	k->p[who].running--;
+	k->p[who].kv -= kv;
 	k->p[who].tokens_in += tokens_in;
 	k->p[who].tokens_out += tokens_out;
 	pthread_mutex_unlock(&k->lock);
@@ -274,6 +283,7 @@ uint32_t keyring_stats(struct keyring *k, struct keyring_stat *to, uint32_t max)
 		to[n].tokens_in = p->tokens_in;
 		to[n].tokens_out = p->tokens_out;
 		to[n].running = p->running;
+		to[n].kv = p->kv;
 		n++;
 	}
 	pthread_mutex_unlock(&k->lock);

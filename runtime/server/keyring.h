@@ -20,12 +20,14 @@ struct keyring;
 struct keyring_limits {
 	int prio;                  /* enum gen_prio */
 	uint32_t max_tokens;       /* of one answer; 0: no limit */
+	uint64_t kv_max;           /* bytes of cache for all that runs under it; 0: no limit */
 };
 
 struct keyring_stat {
 	char name[64];
 	uint64_t requests, refused, tokens_in, tokens_out;
 	uint32_t running;
+	uint64_t kv;
 };
 
 int keyring_new(struct keyring **ret);
@@ -50,11 +52,12 @@ void keyring_drop(struct keyring *k, int who);
 struct keyring_limits keyring_limits(struct keyring *k, int who);
 
 /*
- * A request begins under @who: -EAGAIN (a limit, which the sentence names),
- * -EACCES (the key was taken away). keyring_leave() ends it.
+ * A request begins under @who that may fill @kv bytes of the cache: -EAGAIN (a
+ * limit, which the sentence names), -EACCES (the key was taken away).
+ * keyring_leave() ends it, with the same @kv.
  */
-int keyring_enter(struct keyring *k, int who, struct hearth_err *err);
-void keyring_leave(struct keyring *k, int who, uint64_t tokens_in, uint64_t tokens_out);
+int keyring_enter(struct keyring *k, int who, uint64_t kv, struct hearth_err *err);
+void keyring_leave(struct keyring *k, int who, uint64_t kv, uint64_t tokens_in, uint64_t tokens_out);
 
 /* Copies the name ("-" for nobody) to @to. */
 void keyring_name(struct keyring *k, int who, char to[64]);

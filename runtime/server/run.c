@@ -17,6 +17,7 @@ struct run {
 	struct gen *gen;
 	int who;
 	bool entered;
+	uint64_t kv;               /* bytes of cache that it may fill */
 
 	int32_t *tokens;           /* prompt and what came, for the session's next user */
 	size_t n_tokens, cap_tokens;
@@ -259,7 +260,7 @@ static void settle(void *arg)
 	if (!r->settled && r->slot)
 		service_give(r->s, r->slot, r->tokens, r->n_tokens);
 	if (!r->settled && r->entered)
-		keyring_leave(r->s->keys, r->who, r->result.n_prompt, r->result.n_out);
+		keyring_leave(r->s->keys, r->who, r->kv, r->result.n_prompt, r->result.n_out);
 	r->settled = true;
 	pthread_mutex_unlock(&r->settling);
 }
@@ -344,7 +345,8 @@ int run_start(const struct run_opts *o, struct run **ret, struct hearth_err *err
 		if (rc)
 			goto fail;
 	}
-	rc = keyring_enter(r->s->keys, o->who, err);
+	r->kv = service_kv_bytes(r->s, o->n_tokens + o->max_tokens);
+	rc = keyring_enter(r->s->keys, o->who, r->kv, err);
 	if (rc)
 		goto fail_said;
 	r->entered = true;

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "dev/hearth.h"
+#include "cache/kv.h"
 #include "home/home.h"
 #include "server/grammars.h"
 #include "server/keeper.h"
@@ -384,6 +385,11 @@ void service_give(struct service *s, struct slot *slot, const int32_t *tokens, s
 	slot->settle = NULL;
 	pthread_cond_broadcast(&s->freed);
 	pthread_mutex_unlock(&s->lock);
+}
+
+uint64_t service_kv_bytes(const struct service *s, uint64_t tokens)
+{
+	return (tokens + KV_PAGE - 1) / KV_PAGE * KV_PAGE * engine_the_plan(s->engine)->kv_bytes_per_token;
 }
 
 void service_count(struct service *s, const struct gen_result *r)

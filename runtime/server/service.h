@@ -86,6 +86,9 @@ void service_done(struct service *s, struct slot *slot, void (*settle)(void *run
 void service_settled(struct service *s, struct slot *slot, void *run);
 struct session *slot_session(struct slot *slot);
 
+/* Bytes of cache that @tokens take, in whole pages. */
+uint64_t service_kv_bytes(const struct service *s, uint64_t tokens);
+
 void service_count(struct service *s, const struct gen_result *r);
 
 #endif

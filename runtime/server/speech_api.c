@@ -312,7 +312,7 @@ static void voice_end(void *arg)
 		pthread_join(j->thread, NULL);
 	}
 	if (j->entered)
-		keyring_leave(j->s->keys, http_who(j->r), 0, 0);
+		keyring_leave(j->s->keys, http_who(j->r), 0, 0, 0);
 	chunker_free(j->chunker);
 	resample_free(j->resample);
 	json_decref(j->body);
@@ -364,7 +364,7 @@ static struct voice_job *job_new(struct service *s, struct http_req *r)
 	j->rate = speech_rate(s->speech);
 	pthread_mutex_init(&j->lock, NULL);
 	pthread_cond_init(&j->changed, NULL);
-	rc = keyring_enter(s->keys, http_who(r), &err);
+	rc = keyring_enter(s->keys, http_who(r), 0, &err);
 	if (rc) {
 		api_start_failed(s, r, rc, &err);
 		voice_end(j);

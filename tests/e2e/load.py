@@ -21,7 +21,7 @@ from hearthd import KEY, ROOT, TOOLS, Daemon, WebSocket, Wyoming, as_home_assist
 from realtime import command
 
 HOME = os.path.join(ROOT, "docs/examples/home.yaml")
-CONF = f"""model: {{path: {{model}}, id: home, context: 2048, sessions: 4, threads: 2}}
+CONF = f"""model: {{path: {{model}}, id: home, context: 2048, sessions: 4, threads: {os.environ.get('LOAD_THREADS', '2')}}}
 http: {{host: 127.0.0.1, port: 0, max_connections: 256, queue: 128}}
 speech: {{stt: true, tts: true, cache: {{dir}}, home: {HOME}}}
 wyoming: {{enabled: true, port: 0}}
@@ -62,7 +62,7 @@ def op_schema(d, r):
 
 
 def op_stream(d, r):
-    c = http.client.HTTPConnection("127.0.0.1", d.port, timeout=200)
+    c = http.client.HTTPConnection("127.0.0.1", d.port, timeout=1.7 * t.LONG)
     leave = r.random() < 0.4
     c.request("POST", "/v1/chat/completions", json.dumps(chat("tell me about the house", stream=True, max_tokens=300 if leave else 40, temperature=1, tools=TOOLS)),
               {"Authorization": "Bearer " + KEY, "Content-Type": "application/json"})
@@ -92,7 +92,7 @@ def op_half(d, r):
 
 
 def op_speech(d, r):
-    c = http.client.HTTPConnection("127.0.0.1", d.port, timeout=200)
+    c = http.client.HTTPConnection("127.0.0.1", d.port, timeout=1.7 * t.LONG)
     c.request("POST", "/v1/audio/speech", json.dumps({"input": "The kitchen light is on. " * r.randrange(1, 5), "response_format": r.choice(["pcm", "wav", "flac"])}),
               {"Authorization": "Bearer " + KEY, "Content-Type": "application/json"})
     x = c.getresponse()
@@ -120,7 +120,7 @@ def op_realtime(d, r):
     w = WebSocket(d.port, "/v1/realtime")
     if w.status in BUSY:
         raise Refused
-    w.s.settimeout(200)
+    w.s.settimeout(1.7 * t.LONG)
     w.read()
     audio = r.random() < 0.5
     w.send({"type": "session.update", "session": {"instructions": SYSTEM["content"], "temperature": 1, "max_output_tokens": 30, "output_modalities": [r.choice(["text", "audio"])]}})
@@ -148,7 +148,7 @@ def op_realtime(d, r):
 
 def op_wyoming(d, r):
     w = Wyoming(d.wyoming)
-    w.s.settimeout(200)
+    w.s.settimeout(1.7 * t.LONG)
     kind = r.choice(["ping", "tts", "asr", "handle", "half"])
     if kind == "half":
         w.s.sendall(b'{"type":"synthesize","data_length":100}\n{"te'[:r.randrange(1, 44)])

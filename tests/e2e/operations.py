@@ -165,6 +165,32 @@ def test_reload():
     d.stop()
 
 
+def test_budget():
+    """A key's budget of the cache, by the page size that /metrics tells."""
+    probe = Daemon(text=BASE + "http: {port: 0}\n" + KEYS)
+    m = [l for l in call(probe, "GET", "/metrics")[1].decode().splitlines() if l.startswith(("hearth_kv_pages ", 'hearth_tenant_current_bytes{tenant="llm",pool="kv"}'))]
+    pages, kv = sorted(float(l.rsplit(" ", 1)[1]) for l in m)
+    page = kv / pages
+    probe.stop()
+    d = Daemon(text=BASE + "http: {port: 0}\n" + f"keys: [{{name: small, key: {KEY}, kv_max: {int(page * 8)}}}]\n")
+    s, j, _ = call(d, "POST", "/v1/chat/completions", chat("word " * 400))
+    check(s == 400 and "budget" in j["error"]["message"], "a prompt over the key's budget of cache is refused with the numbers", (s, j))
+    ends = call(d, "POST", "/tokenize", {"content": "<|im_end|><|endoftext|>"})[1]["tokens"]
+    on = {"messages": [{"role": "user", "content": "write"}], "logit_bias": {str(i): -100 for i in ends}}     # it never ends by itself
+    s, j, _ = call(d, "POST", "/v1/chat/completions", on)
+    n = j.get("usage", {}).get("total_tokens", 0)
+    check(s == 200 and j["choices"][0]["finish_reason"] == "length" and n <= 8 * 32, "an answer without a length ends at it, and says length", (s, n))
+    got = []
+    ts = [threading.Thread(target=lambda: got.append(call(d, "POST", "/v1/chat/completions", {**on, "max_tokens": 200})[:2]))
+          for _ in range(6)]
+    [x.start() for x in ts]
+    [x.join() for x in ts]
+    codes = sorted(g[0] for g in got)
+    check(set(codes) <= {200, 429} and 200 in codes and all("budget" in g[1]["error"]["message"] for g in got if g[0] == 429), "several at once share it; who finds it full is told to come again", got)
+    check('hearth_key_kv_bytes{key="small"} 0\n' in call(d, "GET", "/metrics")[1].decode(), "and all of it comes back")
+    d.stop()
+
+
 def send(d, data, wait=30):
     """What comes back for raw bytes; the time it took."""
     c = socket.create_connection(("127.0.0.1", d.port), timeout=wait)
@@ -258,7 +284,7 @@ def test_slow(d):
 def test_slow_readers():
     """As many readers as sessions, that take nothing of long answers: the sessions work on for others."""
     d = Daemon(text=BASE + "http: {port: 0, idle_seconds: 16, request_seconds: 10}\n" + KEYS)
-    body = json.dumps(chat("write", stream=True, max_tokens=1500, n=8, grammar="root ::= [a-z]{3000}", logprobs=True, top_logprobs=20)).encode()
+    body = json.dumps(chat("write", stream=True, max_tokens=1600, n=8, grammar="root ::= [a-z]{3000}", logprobs=True, top_logprobs=20)).encode()
     slow = []
     for _ in range(2):
         c = socket.socket()
@@ -266,6 +292,7 @@ def test_slow_readers():
         c.connect(("127.0.0.1", d.port))
         c.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n" + AUTH + b"Content-Length: %d\r\n\r\n" % len(body) + body)
         slow.append(c)
+    check(all(c.recv(12) == b"HTTP/1.1 200" for c in slow), "both are answered")
     # until both stand still: everything that the sockets take is written, and no more tokens are made
     steps, same = None, 0
     while same < 8:
@@ -349,7 +376,7 @@ def main():
         return 0
     only = sys.argv[1:]
     shared = None
-    for fn in (test_check, test_systemd, test_loading, test_reload, test_broken_http, test_oversize, test_slow, test_slow_readers, test_stop_under_load):
+    for fn in (test_check, test_systemd, test_loading, test_reload, test_budget, test_broken_http, test_oversize, test_slow, test_slow_readers, test_stop_under_load):
         if only and fn.__name__[5:] not in only:
             continue
         try:

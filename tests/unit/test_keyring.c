@@ -49,10 +49,10 @@ static void a_new_fill_keeps_places_that_are_held(void **state)
 	assert_int_equal(keyring_fill(k, old, 2, NULL), 0);
 	assert_int_equal(keyring_find(k, "aaaaaaaaaaaaaaaa", &a), 0);
 	assert_int_equal(keyring_find(k, "bbbbbbbbbbbbbbbb", &b), 0);
-	assert_int_equal(keyring_enter(k, a, &err), 0);
+	assert_int_equal(keyring_enter(k, a, 0, &err), 0);
 	assert_int_equal(keyring_fill(k, now, 2, NULL), 0);
 	/* taken away: what runs goes on, nothing new begins, the secret opens nothing */
-	assert_int_equal(keyring_enter(k, a, &err), -EACCES);
+	assert_int_equal(keyring_enter(k, a, 0, &err), -EACCES);
 	assert_non_null(strstr(err.text, "no longer valid"));
 	assert_int_equal(keyring_find(k, "aaaaaaaaaaaaaaaa", &c), -EACCES);
 	assert_int_equal(keyring_find(k, "bbbbbbbbbbbbbbbb", &c), -EACCES);
@@ -63,7 +63,7 @@ static void a_new_fill_keeps_places_that_are_held(void **state)
 	/* same name, new secret: same place */
 	assert_int_equal(keyring_find(k, "BBBBBBBBBBBBBBBB", &b2), 0);
 	assert_int_equal(b2, b);
-	keyring_leave(k, a, 1, 1);
+	keyring_leave(k, a, 0, 1, 1);
 	keyring_free(k);
 }
 
@@ -121,23 +121,47 @@ static void limits_hold(void **state)
 	assert_int_equal(keyring_fill(k, two, 2, NULL), 0);
 	assert_int_equal(keyring_find(k, "aaaaaaaaaaaaaaaa", &a), 0);
 	assert_int_equal(keyring_find(k, "bbbbbbbbbbbbbbbb", &b), 0);
-	assert_int_equal(keyring_enter(k, a, &err), 0);
-	assert_int_equal(keyring_enter(k, a, &err), 0);
-	assert_int_equal(keyring_enter(k, a, &err), -EAGAIN);
+	assert_int_equal(keyring_enter(k, a, 0, &err), 0);
+	assert_int_equal(keyring_enter(k, a, 0, &err), 0);
+	assert_int_equal(keyring_enter(k, a, 0, &err), -EAGAIN);
 	assert_non_null(strstr(err.text, "2 requests running"));
-	keyring_leave(k, a, 10, 5);
-	assert_int_equal(keyring_enter(k, a, &err), 0);
+	keyring_leave(k, a, 0, 10, 5);
+	assert_int_equal(keyring_enter(k, a, 0, &err), 0);
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(keyring_enter(k, b, &err), 0);
-		keyring_leave(k, b, 0, 0);
+		assert_int_equal(keyring_enter(k, b, 0, &err), 0);
+		keyring_leave(k, b, 0, 0, 0);
 	}
-	assert_int_equal(keyring_enter(k, b, &err), -EAGAIN);
+	assert_int_equal(keyring_enter(k, b, 0, &err), -EAGAIN);
 	assert_non_null(strstr(err.text, "3 requests a minute"));
 	assert_int_equal(keyring_stats(k, st, 4), 2);
 	assert_int_equal(st[0].requests, 4);
 	assert_int_equal(st[0].refused, 1);
 	assert_int_equal(st[0].running, 2);
 	assert_int_equal(st[0].tokens_in, 10);
+	keyring_free(k);
+}
+
+static void the_cache_is_promised_once(void **state)
+{
+	struct config_key one = key("a", "aaaaaaaaaaaaaaaa", 0, 0);
+	struct hearth_err err = { 0 };
+	struct keyring *k;
+	int a;
+
+	one.kv_max = 3 << 20;
+	assert_int_equal(keyring_new(&k), 0);
+	assert_int_equal(keyring_fill(k, &one, 1, NULL), 0);
+	assert_int_equal(keyring_find(k, "aaaaaaaaaaaaaaaa", &a), 0);
+	assert_int_equal(keyring_limits(k, a).kv_max, 3 << 20);
+	assert_int_equal(keyring_enter(k, a, 2 << 20, &err), 0);
+	assert_int_equal(keyring_enter(k, a, (1 << 20) + 1, &err), -EAGAIN);
+	assert_non_null(strstr(err.text, "budget of 3.0 MiB"));
+	assert_non_null(strstr(err.text, "2.0 MiB"));
+	assert_int_equal(keyring_enter(k, a, 1 << 20, &err), 0);
+	keyring_leave(k, a, 2 << 20, 0, 0);
+	assert_int_equal(keyring_enter(k, a, 2 << 20, &err), 0);
+	keyring_leave(k, a, 2 << 20, 0, 0);
+	keyring_leave(k, a, 1 << 20, 0, 0);
 	keyring_free(k);
 }
 
@@ -159,6 +183,7 @@ int main(void)
 		cmocka_unit_test(a_new_fill_keeps_places_that_are_held),
 		cmocka_unit_test(places_come_back_when_nobody_holds_them),
 		cmocka_unit_test(limits_hold),
+		cmocka_unit_test(the_cache_is_promised_once),
 		cmocka_unit_test(too_many_are_refused_whole),
 	};
 
