@@ -302,12 +302,37 @@ void service_settled(struct service *s, struct slot *slot, void *run)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static bool outranked(const struct service *s, enum gen_prio prio)
+struct waiter {
+	struct waiter *next;
+};
+
+/* Somebody else is to be served first. */
+static bool outranked(const struct service *s, enum gen_prio prio, const struct waiter *w)
 {
 	for (int p = GEN_VOICE; p > (int)prio; p--)
 		if (s->waiting[p])
 			return true;
-	return false;
+	return s->line[prio] != w;
+}
+
+static void line_up(struct service *s, enum gen_prio prio, struct waiter *w)
+{
+	struct waiter **at = &s->line[prio];
+
+	while (*at)
+		at = &(*at)->next;
+	*at = w;
+	s->waiting[prio]++;
+}
+
+static void step_out(struct service *s, enum gen_prio prio, struct waiter *w)
+{
+	struct waiter **at = &s->line[prio];
+
+	while (*at != w)
+		at = &(*at)->next;
+	*at = w->next;
+	s->waiting[prio]--;
 }
 
 int service_take(struct service *s, const int32_t *tokens, size_t n, enum gen_prio prio, uint64_t conversation, int wait_ms,
@@ -315,6 +340,7 @@ int service_take(struct service *s, const int32_t *tokens, size_t n, enum gen_pr
 {
 	static _Atomic uint64_t clock;
 	struct timespec until, step;
+	struct waiter w = { NULL };
 	struct slot *p = NULL;
 	uint32_t queued = 0;
 	int rc = 0;
@@ -330,16 +356,16 @@ int service_take(struct service *s, const int32_t *tokens, size_t n, enum gen_pr
 		pthread_mutex_unlock(&s->lock);
 		return rc;
 	}
-	s->waiting[prio]++;
+	line_up(s, prio, &w);
 	for (;;) {
 		if (s->stopping) {
 			rc = err_set(err, -ESHUTDOWN, "the server is stopping");
 			break;
 		}
-		p = outranked(s, prio) ? NULL : best_free(s, tokens, n, conversation);
+		p = outranked(s, prio, &w) ? NULL : best_free(s, tokens, n, conversation);
 		if (p)
 			break;
-		if (!outranked(s, prio) && settle_one(s))
+		if (!outranked(s, prio, &w) && settle_one(s))
 			continue;
 		clock_gettime(CLOCK_MONOTONIC, &step);
 		if (step.tv_sec > until.tv_sec || (step.tv_sec == until.tv_sec && step.tv_nsec >= until.tv_nsec)) {
@@ -358,14 +384,14 @@ int service_take(struct service *s, const int32_t *tokens, size_t n, enum gen_pr
 			break;
 		}
 	}
-	s->waiting[prio]--;
+	step_out(s, prio, &w);
 	if (!rc) {
 		p->busy = true;
 		p->used = ++clock;
 		p->conversation = conversation;
 		*ret = p;
 	}
-	/* Whoever was behind a higher rank may go now. */
+	/* Whoever was behind may go now. */
 	pthread_cond_broadcast(&s->freed);
 	pthread_mutex_unlock(&s->lock);
 	return rc;

@@ -5,7 +5,7 @@
  *
  * A session serves one request at a time. A request takes the free session
  * that holds most of its prompt already, or waits: voice before normal before
- * background, and no more than the queue's limit.
+ * background, of one rank the first first, and no more than the queue's limit.
  */
 #ifndef HEARTH_SERVER_SERVICE_H
 #define HEARTH_SERVER_SERVICE_H
@@ -53,6 +53,7 @@ struct service {
 	struct slot *slots;
 	uint32_t n_slots;
 	uint32_t waiting[GEN_VOICE + 1];
+	struct waiter *line[GEN_VOICE + 1];  /* who came first is first */
 	bool stopping;
 
 	/* counters, all monotonic */

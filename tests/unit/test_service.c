@@ -253,6 +253,40 @@ static void queue(void **state)
 	box_close(&b);
 }
 
+/* Who has just been served, and asks again at once, comes after those who wait. */
+static void turns(void **state)
+{
+	struct asker a = { 0 };
+	struct run_opts o, last;
+	struct run *r;
+	struct box b;
+	int32_t t[50];
+
+	box_open(&b, 1, 8, NULL);
+	tokens(t, 50, 1);
+	o = opts(&b, t, 50, 2);
+	for (int i = 0; i < 20; i++) {
+		r = start(&o);
+		a = (struct asker){ .o = o };
+		assert_int_equal(pthread_create(&a.thread, NULL, asks, &a), 0);
+		wait_for(&b, 1);
+		finish(r, NULL, 0);
+		last = o;
+		last.max_tokens = 4000;
+		r = start(&last);
+		/* Holds the only session for good: who has not had it by now was passed. */
+		for (int k = 0; k < 400 && !a.began; k++)
+			nap(5);
+		if (!a.began)
+			fail_msg("round %d: a request that waited was passed", i);
+		run_cancel(r);
+		finish(r, NULL, 0);
+		pthread_join(a.thread, NULL);
+		assert_int_equal(a.rc, 0);
+	}
+	box_close(&b);
+}
+
 /* A cancel ends at the next token, and what was computed stays right. */
 static void leaving(void **state)
 {
@@ -335,6 +369,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pressure),
 		cmocka_unit_test(queue),
+		cmocka_unit_test(turns),
 		cmocka_unit_test(leaving),
 		cmocka_unit_test(restart),
 	};
