@@ -17,6 +17,8 @@
 #include "server/zeroconf.h"
 #include "voice/chunker.h"
 
+#define FULL_MS 100              /* without a descriptor to spare */
+
 /* -- one connection ------------------------------------------------------------------ */
 
 static void take_event(struct client *c, const struct wyoming_event *e)
@@ -175,6 +177,9 @@ static void *accept_thread(void *arg)
 
 			if (fd >= 0)
 				admit(w, fd, w->cfg->wy[i].services);
+			else if (p[i].revents & POLLIN && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS))
+				/* The client goes on knocking: not at the price of a core. */
+				poll(&p[w->n], 1, FULL_MS);
 		}
 	}
 	return NULL;

@@ -5,6 +5,7 @@
 disconnect). Standard library only; prints TAP."""
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -415,6 +416,28 @@ def test_no_zeroconf(_):
     check(w.read()[0] == "pong" and d.stop() == 0, "and it serves")
 
 
+def test_no_descriptors(_):
+    """A daemon that has no descriptor left waits for one, without burning a core, and then serves on."""
+    d = Daemon(text="model: {path: {model}, context: 256, sessions: 1}\nhttp: {port: 0}\nwyoming: {enabled: true, port: 0}\n")
+    resource.prlimit(d.proc.pid, resource.RLIMIT_NOFILE, (len(os.listdir(f"/proc/{d.proc.pid}/fd")), 4096))
+
+    def used():
+        with open(f"/proc/{d.proc.pid}/stat") as f:
+            return sum(int(x) for x in f.read().split()[13:15])
+
+    knock = socket.create_connection(("127.0.0.1", d.wyoming), timeout=30)
+    time.sleep(0.2)
+    before = used()
+    time.sleep(1)
+    ticks = used() - before
+    check(ticks < 10, "no descriptor left: it sleeps", ticks)
+    resource.prlimit(d.proc.pid, resource.RLIMIT_NOFILE, (1024, 4096))
+    knock.sendall(b'{"type": "ping"}\n')
+    check(b"pong" in knock.recv(100), "and takes the client when there is one")
+    knock.close()
+    check(d.stop() == 0, "and it stops", d.text())
+
+
 def main():
     if not os.path.exists(t.MODEL):
         print("1..1\nok 1 - wyoming # SKIP there is no model at " + os.path.relpath(t.MODEL, ROOT))
@@ -423,7 +446,7 @@ def main():
     d.ports = [int(l.rsplit(":", 1)[1]) for l in d.text().splitlines() if "on tcp://" in l]
     d.sock = os.path.join(d.dir.name, "handle.sock")
     only = sys.argv[1:]
-    for fn in (test_describe, test_framing, test_speech, test_wake, test_handle, test_zeroconf, test_no_zeroconf):
+    for fn in (test_describe, test_framing, test_speech, test_wake, test_handle, test_zeroconf, test_no_zeroconf, test_no_descriptors):
         if only and fn.__name__[5:] not in only:
             continue
         try:
