@@ -140,6 +140,21 @@ static void add(struct text *t, const char *fmt, ...)
 	}
 }
 
+/* Bytes as they are, NUL among them. */
+static void put(struct text *t, const char *s, size_t n)
+{
+	if (t->n + n >= t->cap) {
+		char *p = realloc(t->s, (t->cap + n) * 2 + 4096);
+
+		if (!p)
+			return;
+		t->cap = (t->cap + n) * 2 + 4096;
+		t->s = p;
+	}
+	memcpy(t->s + t->n, s, n);
+	t->n += n;
+}
+
 static void counter(struct text *t, const char *name, const char *help, unsigned long long v)
 {
 	add(t, "# HELP hearth_%s %s\n# TYPE hearth_%s counter\nhearth_%s %llu\n", name, help, name, name, v);
@@ -330,10 +345,10 @@ void api_detokenize(struct http_req *r, void *service)
 			goto out;
 		}
 		p = tok_stream_push(st, (int32_t)json_integer_value(v), &n);
-		add(&t, "%.*s", (int)n, p);
+		put(&t, p, n);
 	}
 	p = tok_stream_end(st, &n);
-	add(&t, "%.*s", (int)n, p);
+	put(&t, p, n);
 	http_reply_json(r, 200, json_pack("{s:s%}", "content", t.s ? t.s : "", t.n));
 out:
 	free(t.s);

@@ -203,6 +203,7 @@ static void open_message(struct response *j, bool stream)
 	if (j->open)
 		return;
 	j->open = true;
+	j->n_text = 0;             /* text after a call is a message of its own */
 	if (!stream)
 		return;
 	send_event(j, "response.output_item.added", json_pack("{s:i,s:{s:s,s:s+,s:s,s:s,s:[]}}", "output_index", (int)json_array_size(j->output),

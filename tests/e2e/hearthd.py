@@ -190,6 +190,8 @@ def test_info(d):
     ids = [t["id"] for t in j["tokens"]]
     s, j, _ = call(d, "POST", "/detokenize", {"tokens": ids})
     check(j == {"content": "turn on the light"}, "detokenize gives the text back", j)
+    empty = [i for i in range(300) if not call(d, "POST", "/detokenize", {"tokens": [i]})[1]["content"]]
+    check(not empty, "each of the first tokens has a text, that of a NUL too", empty)
     s, j, _ = call(d, "POST", "/apply-template", chat("hi"))
     prompt = j["prompt"]
     check(s == 200 and prompt.startswith("<|im_start|>system\n" + SYSTEM) and "<|im_start|>user\nhi<|im_end|>" in prompt, "apply-template renders", j)
