@@ -37,6 +37,13 @@ static void add_user_turn(struct rt_session *c, const char *item, const char *te
 	rt_send_event(c, "conversation.item.input_audio_transcription.completed", json_pack("{s:s,s:i,s:s}", "item_id", item, "content_index", 0, "transcript", text));
 }
 
+/* Each turn that was begun ends with a transcript or with this: clients wait for one of them. */
+static void transcription_failed(struct rt_session *c, const char *code, const char *why)
+{
+	rt_send_event(c, "conversation.item.input_audio_transcription.failed", json_pack("{s:s,s:i,s:{s:s,s:s,s:s}}", "item_id", c->turn_item, "content_index", 0,
+		   "error", "type", "transcription_error", "code", code, "message", why));
+}
+
 /* The utterance under way is over: its text becomes a turn and, where asked, an answer. */
 static void finish_turn(struct rt_session *c, bool respond_now)
 {
@@ -47,8 +54,7 @@ static void finish_turn(struct rt_session *c, bool respond_now)
 	c->hearing = NULL;
 	rt_send_event(c, "input_audio_buffer.committed", json_pack("{s:s,s:n}", "item_id", c->turn_item, "previous_item_id"));
 	if (rc || r.verdict != STT_COMMAND) {
-		rt_send_event(c, "conversation.item.input_audio_transcription.failed", json_pack("{s:s,s:i,s:{s:s,s:s,s:s}}", "item_id", c->turn_item, "content_index", 0,
-			   "error", "type", "transcription_error", "code", rc ? "failed" : "not_understood", "message", rc ? err.text : stt_verdict_name(r.verdict)));
+		transcription_failed(c, rc ? "failed" : "not_understood", rc ? err.text : stt_verdict_name(r.verdict));
 		return;
 	}
 	add_user_turn(c, c->turn_item, r.text);
@@ -125,6 +131,8 @@ static void on_vad(void *ctx, const struct vad_event *e)
 		rt_send_event(c, "input_audio_buffer.speech_stopped", json_pack("{s:I,s:s}", "audio_end_ms", (json_int_t)(at * 1000 / STT_RATE), "item_id", c->turn_item));
 		if (c->hearing)
 			finish_turn(c, c->create_response);
+		else
+			transcription_failed(c, "busy", "the recogniser was busy with others while this was said");
 		break;
 	case VAD_BLIP:
 		hearing_drop(c->hearing);

@@ -214,6 +214,30 @@ def test_refusals(d):
     w.s.close()
 
 
+def test_beta(d):
+    """The names that clients of the first form know."""
+    w = WebSocket(d.port, "/v1/realtime?model=home", headers="OpenAI-Beta: realtime=v1\r\n")
+    e = w.read()
+    check(e["type"] == "session.created" and e["session"]["modalities"] == ["text", "audio"] and e["session"]["turn_detection"]["type"] == "server_vad" and
+          e["session"]["input_audio_format"] == "pcm16", "the older session", e)
+    w.send({"type": "session.update", "session": {"modalities": ["text"], "turn_detection": None, "max_response_output_tokens": 20, "input_audio_format": "pcm16"}})
+    e = w.until("session.updated", "error")[-1]
+    check(e["type"] == "session.updated" and e["session"]["turn_detection"] is None and e["session"]["max_response_output_tokens"] == 20, "the older update", e)
+    w.send({"type": "conversation.item.create", "item": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "thank you"}]}})
+    check(w.until("conversation.item.created", "conversation.item.added")[-1]["type"] == "conversation.item.created", "the older item event")
+    w.send({"type": "response.create"})
+    ev = w.until("response.done")
+    kinds = {e["type"] for e in ev}
+    check(not [k for k in kinds if "output_text" in k or "output_audio" in k or k in ("conversation.item.added", "conversation.item.done")] and "response.text.delta" in kinds, "and the older deltas", kinds)
+    w.send({"type": "session.update", "session": {"modalities": ["text", "audio"], "temperature": 0}})
+    w.until("session.updated")
+    w.send({"type": "conversation.item.create", "item": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "thank you"}]}})
+    w.until("conversation.item.created")
+    w.send({"type": "response.create"})
+    kinds = {e["type"] for e in w.until("response.done")}
+    check({"response.audio.done", "response.audio_transcript.delta"} <= kinds, "and the older sound", kinds)
+
+
 def test_limits(d):
     open_ = [WebSocket(d.port, "/v1/realtime") for _ in range(32)]
     [w.read() for w in open_]
@@ -235,6 +259,17 @@ def test_limits(d):
     t0 = time.monotonic()
     s, pcm, _ = call(d, "POST", "/v1/audio/speech", {"input": "Quick.", "response_format": "pcm"})
     check(s == 200 and pcm and time.monotonic() - t0 < 25, "a realtime client that reads nothing keeps nobody from the voice", time.monotonic() - t0)
+    # the recogniser taken for longer than anybody waits: the turn ends all the same
+    if os.environ.get("HEARTH_SLOW_TESTS"):
+        holder, late = WebSocket(d.port, "/v1/realtime"), WebSocket(d.port, "/v1/realtime")
+        holder.read(), late.read()
+        pcm = command(lambda *a: call(d, *a))
+        loud = b"".join(pcm[20000:40000] for _ in range(20))
+        for x, sound in ((holder, loud), (late, bytes(24000) + pcm + bytes(96000))):
+            for i in range(0, len(sound), 9600):
+                x.send({"type": "input_audio_buffer.append", "audio": base64.b64encode(sound[i:i + 9600]).decode()})
+        e = late.until("conversation.item.input_audio_transcription.failed", "conversation.item.input_audio_transcription.completed")[-1]
+        check(e is not None, "a turn that finds the recogniser busy ends", e)
     # who stops sending in the middle of a word lets go of the recogniser
     pcm = command(lambda *a: call(d, *a))
     v = WebSocket(d.port, "/v1/realtime")
@@ -252,7 +287,7 @@ def main():
         return 0
     only = sys.argv[1:]
     d = Daemon(text=CONF.replace("TLS", ""))
-    for fn in (test_openai, test_frames, test_refusals, test_limits):
+    for fn in (test_openai, test_frames, test_refusals, test_beta, test_limits):
         if only and fn.__name__[5:] not in only:
             continue
         try:
