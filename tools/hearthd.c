@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -383,6 +384,8 @@ int main(int argc, char **argv)
 	sigaddset(&set, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	/* A thread a connection, and by default an arena for many of them: each keeps what its busiest hour took. */
+	mallopt(M_ARENA_MAX, 4);
 	sfd = signalfd(-1, &set, SFD_CLOEXEC);
 	rc = keyring_new(&d.keys);
 	rc = rc ? err_set(&err, rc, "out of memory") : keyring_fill(d.keys, d.cfg.keys, d.cfg.n_keys, &err);
