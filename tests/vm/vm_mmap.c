@@ -307,7 +307,7 @@ static void io_uring_and_a_sealed_mapping(void)
 {
 	struct io_uring_params pr;
 	char *buf = aligned_alloc(4096, 64 * KiB);
-	int ring, d = disk();
+	int ring, d = disk(), ret;
 
 	set_up();
 	memset(p, 0x62, LEN);
@@ -321,7 +321,10 @@ static void io_uring_and_a_sealed_mapping(void)
 	EXPECT_EQ(ring_io(ring, &pr, IORING_OP_WRITE, d, p + 1 * MiB, 64 * KiB), 64 * KiB);
 	EXPECT_EQ(pread(d, buf, 64 * KiB, 0), 64 * KiB);
 	EXPECT_EQ(buf[64 * KiB - 1], 0x62);
-	EXPECT_EQ(ring_io(ring, &pr, IORING_OP_READ, d, p, 4096), -EFAULT);
+	/* The block layer of 5.10 says EIO to those who do not wait for it. */
+	ret = ring_io(ring, &pr, IORING_OP_READ, d, p, 4096);
+	EXPECT(ret == -EFAULT || ret == -EIO);
+	EXPECT_EQ(p[0], 0x62);
 	close(ring);
 	free(buf);
 	close(d);
