@@ -17,8 +17,8 @@ CTX = 4096
 
 def conversation(seed, **kw):
     rng = random.Random(seed)
-    k = Talk(rng, **kw)
-    asks.converse(k, rng.choice((4, 6, 8, 9, 10, 11, 12, 13, 14, 15)))
+    k = Talk(rng, hard=rng.random() < 0.6, **kw)
+    asks.converse(k, rng.choice((5, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18)), asks.TRAINING)
     return k
 
 

@@ -22,9 +22,29 @@ def made_up(rng):
     return (w + rng.choice(W.SYLLABLES_C)).capitalize()
 
 
+def odd(rng):
+    """A name without any pattern: to be copied letter by letter."""
+    r = rng
+    letters = lambda s, n: "".join(r.choice(s) for _ in range(n))
+    x = r.random()
+    if x < 0.3:
+        return letters("bcdfghjklmnpqrstvwxyz", 1).upper() + letters("aeiouy", 1) + letters("abcdefghijklmnopqrstuvwxyz", r.choice((2, 3, 4, 5)))
+    if x < 0.45:
+        return letters("ABCDEFGHJKLMNPRSTVWXZ", r.choice((2, 3))) + r.choice(("", " ", "-")) + letters("123456789", r.choice((1, 2, 3)))
+    if x < 0.6:
+        return made_up(r) + r.choice(("", " ", "-")) + letters("123456789", r.choice((1, 2)))
+    if x < 0.75:
+        return made_up(r) + made_up(r)
+    if x < 0.85:
+        return made_up(r)[:r.choice((2, 3))] + letters("bcdfgklmnprstvz", 1) + made_up(r).lower()
+    w = made_up(r)
+    i = r.randrange(len(w))
+    return w[:i] + r.choice("äöüéèåøçñ") + w[i + 1:] if i else w + r.choice("éåö")
+
+
 class Maker:
-    def __init__(self, rng, held=False):
-        self.rng, self.held, self.used = rng, held, set()
+    def __init__(self, rng, held=False, hard=False):
+        self.rng, self.held, self.used, self.hard = rng, held, set(), hard
 
     def fits(self, name, strict):
         if name.lower() in self.used:
@@ -48,6 +68,8 @@ class Maker:
 
     def area_name(self):
         r, x = self.rng, self.rng.random()
+        if r.random() < (0.05 if self.hard else 0.01):
+            return odd(r)
         if x < 0.72:
             return r.choice(W.ROOMS)
         if x < 0.84:
@@ -61,6 +83,12 @@ class Maker:
     def device_name(self, nouns, area, lone=0.08):
         r, x = self.rng, self.rng.random()
         noun = r.choice(nouns)
+        y = r.random()
+        if y < 0.05:
+            b = r.choice(W.BRANDS)
+            return b if r.random() < 0.6 else b + " " + noun if r.random() < 0.7 else (area or "Old") + " " + b
+        if y < (0.11 if self.hard else 0.06):
+            return odd(r) + ("" if r.random() < 0.5 else " " + noun)
         if x < 0.22 and area:
             return area + " " + noun
         if x < 0.58:
@@ -178,9 +206,15 @@ def is_shopping(name):
     return any(w in n for w in ("shop", "grocer", "store", "pharma"))
 
 
-def make_home(rng, held=False, size=None):
+SAME = [("Ceiling Light", "light", ""), ("Main Light", "light", ""), ("Spotlights", "light", ""), ("Ceiling Fan", "fan", ""), ("Window Lamp", "light", ""), ("Thermostat", "climate", ""), ("Bedside Lamp", "light", ""), ("Wall Light", "light", ""),
+        ("Lamp", "light", ""), ("Speaker", "media_player", ""), ("Radiator", "climate", ""), ("TV", "media_player", ""), ("Blinds", "cover", "blind"), ("Curtains", "cover", "curtain"), ("LED Strip", "light", ""), ("Fan", "fan", ""), ("Heater", "switch", ""), ("Desk Lamp", "light", ""), ("Pendant", "light", "")]
+# kinds that may be a device's whole name
+BARE = set("lamp lamps fan blind blinds curtain curtains shade shades shutter shutters speaker plug outlet socket strip bulb bulbs drapes gate awning heater radiator vacuum mower robot ac thermostat screen display leds panel spots pendant".split())
+
+
+def make_home(rng, held=False, size=None, hard=False):
     r = rng
-    m = Maker(r, held)
+    m = Maker(r, held, hard)
     h = Home()
     h.unit = "fahrenheit" if r.random() < 0.25 else "celsius"
     floors = [(n, list(a) if r.random() < 0.7 else []) for n, a in r.choice(W.FLOORS)] if r.random() < 0.5 else []
@@ -207,8 +241,8 @@ def make_home(rng, held=False, size=None):
         h.entities.append(e)
         return e
 
-    def fix(n):     # a bare kind is no name; draw() looks at what comes out
-        return n if n.lower() not in KIND_WORDS else r.choice(W.PLACES) + " " + n
+    def fix(n):     # most bare kinds are no names; draw() looks at what comes out
+        return n if n.lower() not in KIND_WORDS or n.lower() in BARE and r.random() < 0.6 else r.choice(W.PLACES) + " " + n
 
     rich = r.choice((0.35, 0.6, 0.85))
     climate = r.random() < 0.75
@@ -258,12 +292,14 @@ def make_home(rng, held=False, size=None):
         add("sensor", spot(0.3), W.SENSORS[cls][0], cls, name=m.draw(lambda: r.choice(("Outdoor ", "Outside ", "House ", "Garden ", "Car ", "Solar ", "Grid ")) + r.choice(W.SENSORS[cls][0])))
     if climate and not h.of("climate") and some(0.5):
         add("climate", spot(), W.NOUNS["climate"], lone=0.5)
-    if some(0.28) and len(h.areas) > 1:     # the same name in several rooms
-        kind, d = r.choice((("Ceiling Light", "light"), ("Lamp", "light"), ("Main Light", "light"), ("Spotlights", "light"), ("Ceiling Fan", "fan"), ("Window Lamp", "light"), ("Thermostat", "climate"), ("Speaker", "media_player")))
-        if m.fits(kind, not held) and kind not in ("Lamp", "Speaker"):
+    for p in (0.28, 0.55, 0.25) if hard else (0.28,):
+        if not some(p) or len(h.areas) < 2:     # the same name in several rooms
+            continue
+        kind, d, cls = r.choice(SAME)
+        if m.fits(kind, not held):
             m.used.add(kind.lower())
-            for a in r.sample(h.areas, min(len(h.areas), r.choice((2, 2, 3)))):
-                h.entities.append(Entity(kind, d, a.name))
+            for a in r.sample(h.areas, min(len(h.areas), r.choice((2, 2, 3, 3, 4) if hard else (2, 2, 3)))):
+                h.entities.append(Entity(kind, d, a.name, cls))
     if not h.entities:
         add("light", h.areas[0].name, W.NOUNS["light"])
     order = {a.name: i for i, a in enumerate(h.areas)}

@@ -69,6 +69,19 @@ def is_plural(name):
     return bool(PLURAL.search(w)) and not UNCOUNT.search(w) and "'" not in w
 
 
+# what starts so is no verb: no "could you" goes before it
+VERBLESS = re.compile(r"(on|off|lights?|louder|quieter|softer|volume|music|sound|next|previous|last|timer|alarm|another|not|no|more|less|brightness|everything|all|temperature|back|one|the|a|\d+)\b")
+_LIGHT = re.compile(r"\(?(hey|okay|ok|now|so|well|um|uh|er|oh|alright|right|listen|computer|house|assistant|hearth|alexa|yo|quick|please|and|then)\b(?!.*\b(you|to)\b)|\{x\}")
+
+
+class LIGHT:
+    """Wrappings that fit words without a verb."""
+
+    @staticmethod
+    def match(line):
+        return bool(_LIGHT.match(line.text)) and not re.search(r"would you|will you|again", line.text)
+
+
 class Skip(Exception):
     """This exchange does not fit this home or this moment: draw another."""
 
@@ -83,9 +96,9 @@ class Style:
 class Talk:
     """One conversation. held: words come from the held-out template lines."""
 
-    def __init__(self, rng, home=None, held=False, held_names=False, noisy=0.35, live=None, here=None, size=None, variety=True):
+    def __init__(self, rng, home=None, held=False, held_names=False, noisy=0.35, live=None, here=None, size=None, variety=True, hard=False):
         self.rng = r = rng
-        self.home = home or homes.make_home(r, held_names, size)
+        self.home = home or homes.make_home(r, held_names, size, hard)
         self.refs = Refs(self.home)
         self.held, self.noisy = held, noisy
         self.live = (r.random() < 0.8) if live is None else live
@@ -137,7 +150,10 @@ class Talk:
 
     def spoken_name(self, n):
         n = n.lower()
-        return re.sub(r"\d+", lambda m: num_words(int(m.group())), n) if self.st.spoken or self.rng.random() < 0.5 else n
+        if not self.st.spoken and self.rng.random() >= 0.5:
+            return n
+        n = re.sub(r"(?<=[a-zà-ÿ])(?=\d)|(?<=\d)(?=[a-zà-ÿ])", " ", n.replace("-", " ").replace("&", "and"))
+        return re.sub(r"\d+", lambda m: num_words(int(m.group())) if len(m.group()) < 4 else " ".join(ONES[int(c)] for c in m.group()), n)
 
     def area_say(self, area):
         a = self.home.area(area)
@@ -369,7 +385,7 @@ class Talk:
         r = self.rng
         if ln.plain or r.random() > 0.42:
             return s
-        w = templates.pick(r, "wrap", False)
+        w = templates.pick(r, "wrap", False, LIGHT.match if VERBLESS.match(s) or ln.text.startswith("{") else None)
         return w.say(r, {"x": s})
 
     def finish(self, s):

@@ -9,6 +9,8 @@ training by a hash (held_out), so that unseen templates can be measured.
 import hashlib
 import re
 
+import wordings
+
 T = {}
 
 T["on"] = """
@@ -61,7 +63,6 @@ turn {t} to on
 !{t} please turn (it|them) on
 !i'm going to need {t} on
 !you forgot to turn on {t}
-hit {t}
 throw on {t}
 set {t} running
 wake up {t}
@@ -120,13 +121,12 @@ turn {t} to off
 !{t} please turn (it|them) off
 !you can (turn|switch) {t} off (now|)
 !you left {t} on
-hit {t} off
 cut the power to {t}
 shut down {t}
 put {t} out
-no more {t}
+!no more {t}
 have {t} stop
-i've had enough of {t}
+!i've had enough of {t}
 """
 T["light_on"] = """
 light up {t}
@@ -2914,14 +2914,20 @@ def _parse(s):
 
 
 class Line:
-    __slots__ = ("text", "ast", "plain", "slots", "held")
+    __slots__ = ("text", "_ast", "plain", "held", "grown")
 
-    def __init__(self, key, text):
+    def __init__(self, key, text, grown=False):
         self.plain = text.startswith("!")
         self.text = text.lstrip("!")
-        self.ast = _parse(self.text)
-        self.slots = set(re.findall(r"\{(\w+)\}", self.text))
+        self._ast = None
+        self.grown = grown
         self.held = held_out(key, text)
+
+    @property
+    def ast(self):
+        if self._ast is None:
+            self._ast = _parse(self.text)
+        return self._ast
 
     def say(self, rng, fill):
         def walk(n, out):
@@ -2937,25 +2943,76 @@ class Line:
             return out
         return re.sub(r"\s+", " ", "".join(walk(self.ast, []))).strip()
 
+    def forms(self, limit=400):
+        """Every wording of the line, slots as they are written; None when there are too many."""
+        def walk(n):
+            if isinstance(n, str):
+                return [n]
+            if isinstance(n, list):
+                out = [""]
+                for x in n:
+                    out = [a + b for a in out for b in walk(x)]
+                    if len(out) > limit:
+                        raise OverflowError
+                return out
+            if n[0] == "slot":
+                return ["{%s}" % n[1]]
+            return [y for x in n[1] for y in walk(x)]
+        try:
+            return {" ".join(x.split()) for x in walk(self.ast)}
+        except OverflowError:
+            return None
+
 
 def held_out(key, text):
     """One line in twelve, by its hash alone, is for the held-out set."""
     return hashlib.sha256(("%s\n%s" % (key, text)).encode()).digest()[0] < 21
 
 
-LINES = {k: [Line(k, x.strip()) for x in v.strip().splitlines() if x.strip()] for k, v in {**T, "wrap": WRAPS}.items()}
-for _k, _v in LINES.items():   # a key keeps at least two lines to learn from, and a short one loses none
-    if len(_v) < 5 or sum(not x.held for x in _v) < 2:
-        for _x in _v:
-            _x.held = False
+def _lines():
+    out = {}
+    more, grown = wordings.MORE, wordings.grow()
+    split = lambda s: [x.strip() for x in s.strip().splitlines() if x.strip()]
+    for key, text in {**T, "wrap": WRAPS}.items():
+        ls = [Line(key, x) for x in split(text)]
+        if len(ls) < 5 or sum(not x.held for x in ls) < 2:      # a key keeps at least two lines to learn from, and a short one loses none
+            for x in ls:
+                x.held = False
+        seen = {x.text for x in ls}
+        new = [Line(key, x) for x in dict.fromkeys(split(more.get(key, "")))] + [Line(key, x, True) for x in dict.fromkeys(grown.get(key, ()))]
+        # what one line keeps out of training, no other line brings back
+        forms = lambda xs: {f for x in xs for f in x.forms() or {x.text}}
+        known, kept = forms(x for x in ls if not x.held), forms(x for x in ls if x.held)
+        for x in new:
+            if x.held and known & forms([x]):
+                x.held = False
+        kept |= forms(x for x in new if x.held)
+        out[key] = ls + [x for x in new if x.text not in seen and (x.held or not kept & forms([x]))]
+    return out
+
+
+LINES = _lines()
+GROUPS = {}      # (key, held): lines of the one sort and of the other
+for _k, _v in LINES.items():
+    for _h in (False, True):
+        GROUPS[_k, _h] = ([x for x in _v if x.held == _h and not x.grown], [x for x in _v if x.held == _h and x.grown])
+GROWN = 0.4      # how often a verb put into an opening is drawn, where a key has both
 
 
 def pick(rng, key, held=False, need=None):
     """A line of @key; held: only lines that training never sees (None if there is none)."""
-    ls = [x for x in LINES[key] if x.held == held and (need is None or need(x))]
+    a, b = GROUPS[key, held]
+    ls = a if a and (not b or rng.random() >= GROWN) else b
+    for _ in range(12):
+        if not ls:
+            return None
+        x = rng.choice(ls)
+        if need is None or need(x):
+            return x
+    ls = [x for x in a + b if need(x)]
     return rng.choice(ls) if ls else None
 
 
 if __name__ == "__main__":
     n = sum(len(v) for v in LINES.values())
-    print(len(LINES), "keys", n, "lines", sum(x.held for v in LINES.values() for x in v), "held out")
+    print(len(LINES), "keys", n, "lines,", sum(x.grown for v in LINES.values() for x in v), "of them grown,", sum(x.held for v in LINES.values() for x in v), "held out")

@@ -165,6 +165,8 @@ def main():
     A("--eval", type=int, default=300, help="cases of each generated set")
     A("--name", default="home")
     A("--tokenizer", help="use this one instead of training one")
+    A("--init", help="go on from this Q8_0 file (of the same shape) and with its tokenizer, instead of from nothing")
+    A("--flat", type=float, default=0.45, help="up to this part of the steps the learning rates stay; then they fall to zero")
     A("--no-compile", action="store_true")
     a = ap.parse_args()
     rank, world = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
@@ -172,7 +174,12 @@ def main():
     t_start = time.time()
     say = (lambda *x: print(*x, flush=True)) if rank == 0 else (lambda *x: None)
     tok_path = a.tokenizer or os.path.join(a.out, "tokenizer-%d.json" % rank)
-    if not a.tokenizer:
+    start = None
+    if a.init:
+        import gguf_in
+        meta, start = gguf_in.read(a.init)
+        gguf_in.tokenizer(meta).save(tok_path)
+    elif not a.tokenizer:
         make_tokenizer(tok_path, a.seed, a.vocab, a.workers)
     tok = bpe.Tokenizer.load(tok_path)
     say("tokenizer: %d tokens, %.1f s" % (len(tok.tokens), time.time() - t_start))
@@ -198,7 +205,10 @@ def main():
     torch.backends.cuda.matmul.allow_tf32 = True
     torch.set_float32_matmul_precision("high")
     s = M.Shape(vocab=len(tok.tokens), d=a.d, layers=a.layers, ff=a.ff, heads=a.heads, kv=a.kv, ctx=corpus.CTX)
-    net = M.Qwen3(s).to(dev)
+    net = M.Qwen3(s)
+    if start:
+        gguf_in.load(net, start)
+    net.to(dev)
     say("shape: %s, %.2f M parameters" % (s, s.params() / 1e6))
     mats = [p for n, p in net.named_parameters() if p.dim() == 2 and "embd" not in n]
     rest = [p for n, p in net.named_parameters() if not (p.dim() == 2 and "embd" not in n)]
@@ -220,7 +230,7 @@ def main():
         ends[:len(e)] = e
         start = torch.repeat_interleave(torch.cat([e, ends[-1:]])[:-1].long(), torch.diff(torch.cat([e, ends[-1:]])).long())
         pos = (torch.arange(a.tokens) - start).clamp_(max=corpus.CTX - 1)
-        at = torch.nonzero(kinds[1:]).flatten()  # the positions that predict a trained token
+        at = torch.nonzero(kinds[1:] > (0 if aux else 1)).flatten()  # the positions that predict a trained token
         pin = lambda x: x.pin_memory().to(dev, non_blocking=True)
         return pin(ids), pin(pos), pin(ends), pin(at), pin(ids[at + 1]), pin(kinds[at + 1])
 
@@ -228,6 +238,7 @@ def main():
     step = j = 0
     total = a.steps
     per = a.parts // world
+    aux = a.aux
     nxt = fetch(0)
     loss_sum = torch.zeros(2, device=dev)
     unit = a.tokens * 0.1 * a.parts              # about as many trained tokens as a step has; the same on any number of GPUs
@@ -245,7 +256,7 @@ def main():
             total = int(t.item())
             say("--steps %d" % total)
         done = step / total if total else 0.011
-        k = schedule(done)
+        k = schedule(done, flat=a.flat)
         aux = a.aux * max(0.0, 1 - 2 * done)
         for _ in range(per):
             ids, pos, ends, at, goal, kind = nxt
@@ -260,9 +271,9 @@ def main():
             j += 1
             nxt = fetch(j)
         if world > 1:
-            flat = torch._utils._flatten_dense_tensors([p.grad for p in every])
-            dist.all_reduce(flat)
-            for p, gr in zip(every, torch._utils._unflatten_dense_tensors(flat, [p.grad for p in every])):
+            joined = torch._utils._flatten_dense_tensors([p.grad for p in every])
+            dist.all_reduce(joined)
+            for p, gr in zip(every, torch._utils._unflatten_dense_tensors(joined, [p.grad for p in every])):
                 p.grad.copy_(gr)
         torch.nn.utils.clip_grad_norm_(rest, 1.0)
         for g in adam.param_groups:
