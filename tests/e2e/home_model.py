@@ -78,6 +78,22 @@ def the_same_seed_makes_the_same_conversation_and_another_seed_another():
 
 
 @case
+def the_conversations_are_the_same_in_every_process():
+    code = "import corpus, hashlib; print(hashlib.sha256(''.join(corpus.text_of(corpus.conversation('p%d' % i)) for i in range(120)).encode()).hexdigest())"
+    out = {subprocess.run([sys.executable, "-c", code], cwd=TOOLS, env={**os.environ, "PYTHONHASHSEED": s}, capture_output=True, text=True, check=True).stdout for s in ("1", "2")}
+    assert len(out) == 1 and len(out.pop()) == 65, "an order that lasts for one process only"
+
+
+@case
+def every_line_is_said_and_none_brings_back_what_is_held_out():
+    for key, lines in templates.LINES.items():
+        held = {f for x in lines if x.held for f in x.forms() or {x.text}}
+        for x in lines:
+            assert x.held or not held & (x.forms() or {x.text}), (key, x.text)
+            assert "{" not in x.say(random.Random(1), {s: "w" for s in re.findall(r"{(\w+)}", x.text)}), x.text
+
+
+@case
 def calls_name_only_tools_devices_rooms_and_floors_that_are_listed():
     for k in talks(300):
         names, areas, floors = {e.name for e in k.home.entities}, {a.name for a in k.home.areas}, {f[0] for f in k.home.floors}

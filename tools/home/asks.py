@@ -442,7 +442,7 @@ def which_word(k):
         for n in names(e):
             ws = norm(n).split()
             for i in range(len(ws)):
-                for w in {ws[i], " ".join(ws[i:])}:
+                for w in dict.fromkeys((ws[i], " ".join(ws[i:]))):      # in order: a set has none that lasts
                     pool.setdefault(w, set()).add(id(e))
     opts = [w for w, s in pool.items() if len(s) > 1 and w not in ("the", "a", "of", "s") and (w not in GENERIC or w in ("lamp", "tv", "blind", "curtain", "shade", "shutter", "speaker", "fan", "door", "lock", "thermostat"))]
     if not opts:
