@@ -513,44 +513,49 @@ static __global__ void __launch_bounds__(128, HD == 256 || (F16 && HD == 128) ? 
 	__threadfence();
 	part = a.partial + id * a.splits * per;
 
-	/* Factor of each part and row first, so that the sums below are plain loads. */
+	/*
+	 * Four channels a thread. The first parts are asked for before the factors
+	 * of all parts are made, which the sums then find in shared memory.
+	 */
+	enum { U = HD == 256 ? 4 : 8 };
 	float *f = so;   /* [16][64]: the warps' rows are no longer needed */
+	float4 x[U];
+	auto ask = [&](u32 s, u32 e) {
+#pragma unroll
+		for (int k = 0; k < U; k++)
+			x[k] = s + k < tl.splits && e < quads
+				? *(const float4 *)&part[(s + k) * per + e / (HD / 4) * HD + e % (HD / 4) * 4]
+				: make_float4(0, 0, 0, 0);
+	};
 
+	ask(0, threadIdx.x);
 	for (u32 i = warp; i < tl.m; i += 4) {
-		float m = -1e30f, sum = 0;
+		float m0, m1, l0, l1, sum;
+		const bool two = lane + 32 < tl.splits;
 
-		for (u32 s = lane; s < tl.splits; s += 32)
-			m = fmaxf(m, part[s * per + 16 * HD + i]);
-		m = warp_max(m);
-		for (u32 s = lane; s < tl.splits; s += 32) {
-			float w = fast_exp2(part[s * per + 16 * HD + i] - m);
-
-			sum += w * part[s * per + 16 * HD + 16 + i];
-			f[i * 64 + s] = w;
-		}
-		sum = 1 / warp_sum(sum);
-		for (u32 s = lane; s < tl.splits; s += 32)
-			f[i * 64 + s] *= sum;
+		m0 = lane < tl.splits ? part[lane * per + 16 * HD + i] : -1e30f;
+		l0 = lane < tl.splits ? part[lane * per + 16 * HD + 16 + i] : 0;
+		m1 = two ? part[(lane + 32) * per + 16 * HD + i] : -1e30f;
+		l1 = two ? part[(lane + 32) * per + 16 * HD + 16 + i] : 0;
+		sum = warp_max(fmaxf(m0, m1));
+		m0 = fast_exp2(m0 - sum);
+		m1 = fast_exp2(m1 - sum);
+		sum = 1 / warp_sum(m0 * l0 + m1 * l1);
+		f[i * 64 + lane] = lane < tl.splits ? m0 * sum : 0;
+		f[i * 64 + lane + 32] = two ? m1 * sum : 0;
 	}
 	__syncthreads();
-	/* four channels a thread, some parts in flight */
-	enum { U = HD == 64 ? 8 : HD == 128 ? 6 : 2 };
 	for (u32 e0 = 0; e0 < quads; e0 += 128) {
 		const u32 e = e0 + threadIdx.x, i = e / (HD / 4), d = e % (HD / 4) * 4;
 		const bool live = e < quads;
 		float4 v = make_float4(0, 0, 0, 0);
 
-		for (u32 s = 0; live && s < tl.splits; s += U) {
-			float4 x[U];
-
-#pragma unroll
-			for (int k = 0; k < U; k++)
-				x[k] = s + k < tl.splits
-					? *(const float4 *)&part[(s + k) * per + i * HD + d]
-					: make_float4(0, 0, 0, 0);
+		for (u32 s = 0; s < tl.splits; s += U) {
+			if (s || e0)
+				ask(s, e);
 #pragma unroll
 			for (int k = 0; k < U; k++) {
-				const float w = s + k < tl.splits ? f[i * 64 + s + k] : 0;
+				const float w = live && s + k < 64 ? f[i * 64 + s + k] : 0;
 
 				v.x += w * x[k].x;
 				v.y += w * x[k].y;
@@ -579,7 +584,8 @@ extern "C" int hk_attn(void *st, const struct hk_dev_info *d, const struct hk_st
 	if (!a->n || !a->tiles)
 		return 0;
 	if (a->rope) {
-		if (a->n * (a->heads / a->kv.kv_heads) > 16)
+		if (a->n * (a->heads / a->kv.kv_heads) > 16 || a->rope->parts[0] > 1 || a->rope->parts[1] > 1 ||
+		    a->rope->parts[2] > 1)
 			return -EINVAL;
 		k.qkv = a->rope->qkv;
 		k.q_norm = a->rope->q_norm;

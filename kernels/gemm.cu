@@ -5,12 +5,12 @@
  *
  * Bytes moved: W once per block column of NB tokens; activations once per 128
  * rows, mostly from L2. A warp owns two tiles of 16 rows (for SwiGLU: a gate
- * tile and the up tile of the same rows) and NT groups of 8 tokens; up to 64
- * tokens two warps share them, each with half of k, so that enough warps are in
- * flight for the memory. Weights go
+ * tile and the up tile of the same rows) and NT groups of 8 tokens. Weights go
  * from memory to registers one unit ahead and become halves there; activations
  * come in fragment order (act_pos) through cp.async stages, so every B operand
  * is a 16-byte shared load without bank conflicts.
+ *
+ * Up to 64 tokens have a kernel of their own (gemm_few.cuh).
  *
  * Where the grid would not fill the machine, k is cut into parts; the block
  * that comes last to a tile adds the parts in order, so sums do not depend on
@@ -31,24 +31,39 @@ extern "C" uint32_t hk_gemm_nb(uint32_t n)
 	return p == 82 ? 128 : p * 8;
 }
 
-typedef int (*gm_fn)(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k);
+static int gm_go(void *st, int type, u32 shape, dim3 grid, const gm_args &k)
+{
+	switch (type) {
+	case T_F16: return gm_f16(st, shape, grid, hk_pdl, k);
+	case T_Q4_0: return gm_q4_0(st, shape, grid, hk_pdl, k);
+	case T_Q4_1: return gm_q4_1(st, shape, grid, hk_pdl, k);
+	case T_Q5_0: return gm_q5_0(st, shape, grid, hk_pdl, k);
+	case T_Q5_1: return gm_q5_1(st, shape, grid, hk_pdl, k);
+	case T_Q8_0: return gm_q8_0(st, shape, grid, hk_pdl, k);
+	case T_Q4_K: return gm_q4_k(st, shape, grid, hk_pdl, k);
+	case T_Q5_K: return gm_q5_k(st, shape, grid, hk_pdl, k);
+	case T_Q6_K: return gm_q6_k(st, shape, grid, hk_pdl, k);
+	default: return -EINVAL;
+	}
+}
 
 extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_gemm *a)
 {
 	struct gm_args k = {};
 	u32 shape = pick_nt(a->n), nb = hk_gemm_nb(a->n), units = tile_units(a->cols);
-	u32 blocks = 0, cols_n, splits, per, wm;
+	u32 blocks = 0, cols_n, splits, wm;
 	int type;
 
 	if (!a->n)
 		return 0;
 	if (!a->nseg || a->nseg > 3 || a->n > a->groups * 8 || (a->groups * 8) % nb ||
 	    (uintptr_t)a->act % 16 || a->cols % 64 ||
+	    (a->apart && (!a->ret_parts || a->mode == HK_SWIGLU || a->apart > a->partial_floats)) ||
 	    (a->mode == HK_SWIGLU && (a->nseg != 2 || !a->act_out ||
 				      a->seg[0].w.rows != a->seg[1].w.rows)))
 		return -EINVAL;
 	type = a->seg[0].w.type;
-	wm = gm_wm(type, shape);
+	wm = shape == 82 ? 4 : gs_wm(type, shape);
 	for (u32 i = 0; i < a->nseg; i++) {
 		const struct hk_mat *w = &a->seg[i].w;
 
@@ -84,18 +99,20 @@ extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_ge
 	cols_n = (a->n + nb - 1) / nb;
 	/*
 	 * Parts of k: the time is the waves of blocks that it takes, each as long
-	 * as its start and its units, and what adding the parts up costs, in units'
-	 * time. A wide block's unit takes longer, so the rest counts for less.
+	 * as its start and its units, and what adding the parts up costs. All in
+	 * microseconds of one H200 for up to 64 tokens, else in units' time.
 	 */
-	per = (u32)d->sms * gm_blocks(type, shape);
 	splits = 1;
-	if (a->partial && a->count && blocks * cols_n <= HK_GEMM_COUNTS) {
-		float best = 1e30f, start = nb == 128 ? 0.0f : 2.0f, merge = nb == 128 ? 1.0f : 4.0f;
-		float part = nb == 128 ? 0.5f : 0.2f;
+	if ((a->partial && a->count && blocks * cols_n <= HK_GEMM_COUNTS) || a->apart) {
+		const bool wide = shape == 82;
+		const float unit = wide ? 1 : shape == 8 ? 2.4f : shape == 5 ? 1.5f : 0.6f + 0.13f * (float)shape;
+		const float start = wide ? 0 : 1.5f, merge = wide ? 1 : a->apart ? 0.3f : 2.5f;
+		const float part = wide ? 0.5f : a->apart ? 0.1f : 0.15f;
+		float best = 1e30f;
 
-		for (u32 s = 1; s <= 16 && s <= (nb == 128 ? (units + 1) / 2 : units); s++) {
-			float waves = (float)((blocks * cols_n * s + per - 1) / per);
-			float cost = waves * (start + (float)((units + s - 1) / s)) +
+		for (u32 s = 1; s <= 16 && s <= (wide ? (units + 1) / 2 : units); s++) {
+			float waves = (float)((blocks * cols_n * s + (u32)d->sms - 1) / (u32)d->sms);
+			float cost = waves * (start + unit * (float)((units + s - 1) / s)) +
 				     (s > 1 ? merge + part * (float)s : 0);
 
 			if (cost < best) {
@@ -104,22 +121,15 @@ extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_ge
 			}
 		}
 	}
-	while (splits > 1 && (size_t)splits * blocks * cols_n * 32 * wm * nb > a->partial_floats)
+	if (a->apart) {
+		while (splits > 1 && (size_t)splits * a->apart > a->partial_floats)
+			splits--;
+		*a->ret_parts = splits;
+		k.apart = a->apart;
+		k.mode = HK_STORE;
+	}
+	while (!a->apart && splits > 1 && (size_t)splits * blocks * cols_n * 32 * wm * nb > a->partial_floats)
 		splits--;
 	k.splits = splits;
-
-	dim3 grid(blocks, cols_n, splits);
-
-	switch (type) {
-	case T_F16: return gm_f16(st, shape, grid, hk_pdl, k);
-	case T_Q4_0: return gm_q4_0(st, shape, grid, hk_pdl, k);
-	case T_Q4_1: return gm_q4_1(st, shape, grid, hk_pdl, k);
-	case T_Q5_0: return gm_q5_0(st, shape, grid, hk_pdl, k);
-	case T_Q5_1: return gm_q5_1(st, shape, grid, hk_pdl, k);
-	case T_Q8_0: return gm_q8_0(st, shape, grid, hk_pdl, k);
-	case T_Q4_K: return gm_q4_k(st, shape, grid, hk_pdl, k);
-	case T_Q5_K: return gm_q5_k(st, shape, grid, hk_pdl, k);
-	case T_Q6_K: return gm_q6_k(st, shape, grid, hk_pdl, k);
-	default: return -EINVAL;
-	}
+	return gm_go(st, type, shape, dim3(blocks, cols_n, splits), k);
 }

@@ -16,6 +16,7 @@ struct gm_args {
 	gm_seg seg[3];
 	const u8 *w2;
 	u32 nseg, n, cols, groups, groups_out, splits;
+	size_t apart;          /* floats from one part of k to the next, left unadded; or 0 */
 	const u8 *act;
 	const float *act_scale;
 	float scale, act_out_scale;
@@ -25,13 +26,14 @@ struct gm_args {
 	u32 *count;
 };
 
-/* Types whose bits take more registers than nibbles alone. */
-constexpr bool gm_fat(int type) { return type == T_Q6_K || type == T_Q8_0 || type == T_F16; }
-/* Pairs of tiles of a block with NT token groups: five give one block an SM ten
- * warps, where the registers of two blocks of eight would not do. */
-constexpr u32 gm_wm(int type, u32 nt) { return nt == 5 && !gm_fat(type) ? 5 : 4; }
-/* Blocks an SM, as the registers allow. */
-constexpr u32 gm_blocks(int type, u32 nt) { return nt >= 5 || (nt == 3 && (gm_fat(type) || type == T_Q5_K)) || type == T_F16 ? 1 : 2; }
+/*
+ * Pairs of tiles of a block for up to 64 tokens, one block an SM: five fit more
+ * matrices into one wave of blocks than four, and ten warps hide more than eight.
+ */
+constexpr u32 gs_wm(int type, u32 nt)
+{
+	return type == T_F16 || (nt == 8 && (type == T_Q6_K || type == T_Q8_0)) ? 4 : 5;
+}
 
 int gm_f16(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k);
 int gm_q4_0(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k);
@@ -123,13 +125,198 @@ __device__ __forceinline__ void gm_scale<T_F16>(const Tile<T_F16>::S &, int, u32
  */
 template <int T, int NT, int WN, int KS> struct gm_cfg {
 	enum {
-		NB = NT * WN * 8, WM = gm_wm(T, NT), LANES = 32 * WM * WN, THREADS = LANES * KS, STAGE = NB * 512,
+		NB = NT * WN * 8, WM = 4, LANES = 32 * WM * WN, THREADS = LANES * KS, STAGE = NB * 512,
 		STAGES = NB <= 40 ? 3 : 2, SMEM = STAGE * STAGES,
-		BLOCKS = gm_blocks(T, NT),
+		BLOCKS = 1,
+		JM = NT < 2 ? 1 : NT == 3 ? 3 : 2,        /* token groups whose products go together */
 		NJ = KS == 2 ? (NT + 1) / 2 : NT,         /* token groups a warp finishes */
 		JB = NJ < 4 ? NJ : 4                      /* of which so many at once */
 	};
 };
+
+/*
+ * Sums to where they go: o[.][i] is of token group first + i * step of those of
+ * @NT that begin at token n_base.
+ */
+template <typename C, int T, int NT>
+CUDA_D void gm_store(const gm_args &a, const gm_seg &sg, u32 tile0, bool on0, bool on1, u32 n_base,
+		     u32 first, u32 step, const float (&o)[2][C::NJ][4])
+{
+	const u32 g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+	const bool glu = a.mode == HK_SWIGLU;
+	auto group_of = [&](int i) { return first + (u32)i * step; };
+
+	/*
+	 * What is added to is asked for before anything is stored, some groups at a
+	 * time: one load after the other, each behind a store, took longer than
+	 * the product.
+	 */
+	const float up = a.scale * (T == T_F16 ? 1.0f : 1.0f / GM_UP);
+	float bias[2][2] = { { 0, 0 }, { 0, 0 } };
+	/* A tile's rows g and g + 8 for token 0 (act_pos): neighbours in sp. */
+	float *const to = sg.y + blockIdx.z * a.apart;
+	unsigned short *const out = a.act_out + (glu ? act_pos(0, tile0 * 16 + g, 0, a.groups_out) : 0);
+
+	if (!glu && a.mode == HK_STORE && sg.bias && (!a.apart || blockIdx.z == 0))
+#pragma unroll
+		for (int m = 0; m < 2; m++)
+#pragma unroll
+			for (int r = 0; r < 2; r++)
+				bias[m][r] = (m ? on1 : on0) ? sg.bias[(tile0 + m) * 16 + g + 8 * r] : 0;
+#pragma unroll
+	for (int i0 = 0; i0 < C::NJ; i0 += C::JB) {
+		float f[C::JB][2], y[2][C::JB][4];
+
+#pragma unroll
+		for (int k = 0; k < C::JB; k++) {
+			const u32 n0 = n_base + group_of(i0 + k) * 8 + t * 2;
+
+#pragma unroll
+			for (int e = 0; e < 2; e++)
+				f[k][e] = a.act_scale && n0 + e < a.n ? up * a.act_scale[n0 + e] : up;
+#pragma unroll
+			for (int m = 0; m < 2; m++)
+#pragma unroll
+				for (int e = 0; e < 4; e++)
+					y[m][k][e] = a.mode == HK_ADD && (m ? on1 : on0) && n0 + e % 2 < a.n && group_of(i0 + k) < NT
+						? to[(size_t)(n0 + e % 2) * sg.ldy + (tile0 + m) * 16 + g + e / 2 * 8]
+						: bias[m][e / 2];
+		}
+#pragma unroll
+		for (int k = 0; k < C::JB; k++) {
+			const int i = i0 + k;
+
+			if (i >= C::NJ || group_of(i) >= NT)
+				continue;
+#pragma unroll
+			for (int e = 0; e < 4; e++) {
+				const u32 n = n_base + group_of(i) * 8 + t * 2 + e % 2;
+				const u32 r = g + e / 2 * 8;
+
+				if (n >= a.n)
+					continue;
+				if (glu) {
+					float x = o[0][i][e] * f[k][e % 2], v = o[1][i][e] * f[k][e % 2];
+
+					if (on0)
+						out[(n / 8 * 256 + n % 8 * 4) * 8 + e / 2 * 256] =
+							f2h(fast_div(x, 1 + fast_exp(-x)) * v * a.act_out_scale);
+					continue;
+				}
+#pragma unroll
+				for (int m = 0; m < 2; m++)
+					if (m ? on1 : on0)
+						to[(size_t)n * sg.ldy + (tile0 + m) * 16 + r] =
+							o[m][i][e] * f[k][e % 2] + y[m][k][e];
+			}
+		}
+	}
+}
+
+/* From a warp's sums to where they go. Shared memory is free to be used again. */
+template <typename C, int T, int NT, int WN, int KS>
+CUDA_D void gm_finish(const gm_args &a, const gm_seg &sg, u32 tile0, bool on0, bool on1, u32 wn, u32 kb,
+		      const float (&acc)[2][NT][4], unsigned char *smem)
+{
+	const u32 tid = threadIdx.x % C::LANES;
+
+	/* Of two warps that share tiles, each finishes every other token group. */
+	float o[2][C::NJ][4];
+
+	if (KS == 2) {
+		float4 *ex = (float4 *)smem;
+
+		__syncthreads();
+#pragma unroll
+		for (int m = 0; m < 2; m++)
+#pragma unroll
+			for (int j = 0; j < NT; j++)
+				if (j % 2 != (int)kb)
+					ex[(m * NT + j) * C::LANES + tid] = make_float4(acc[m][j][0], acc[m][j][1],
+										   acc[m][j][2], acc[m][j][3]);
+		__syncthreads();
+#pragma unroll
+		for (int m = 0; m < 2; m++)
+#pragma unroll
+			for (int i = 0; i < C::NJ; i++) {
+				const int j1 = 2 * i + 1 < NT ? 2 * i + 1 : 0;
+				const u32 j = 2 * i + kb;
+				float4 v = make_float4(0, 0, 0, 0);
+
+				if (j < NT)
+					v = ex[(m * NT + j) * C::LANES + tid];
+				o[m][i][0] = (kb ? acc[m][j1][0] : acc[m][2 * i][0]) + v.x;
+				o[m][i][1] = (kb ? acc[m][j1][1] : acc[m][2 * i][1]) + v.y;
+				o[m][i][2] = (kb ? acc[m][j1][2] : acc[m][2 * i][2]) + v.z;
+				o[m][i][3] = (kb ? acc[m][j1][3] : acc[m][2 * i][3]) + v.w;
+			}
+	} else {
+#pragma unroll
+		for (int m = 0; m < 2; m++)
+#pragma unroll
+			for (int j = 0; j < C::NJ; j++)
+#pragma unroll
+				for (int e = 0; e < 4; e++)
+					o[m][j][e] = acc[m][j][e];
+	}
+	/* o[.][i] is of token group group_of(i) */
+	auto group_of = [&](int i) { return KS == 2 ? 2 * (u32)i + kb : (u32)i; };
+
+	if (a.splits > 1 && !a.apart) {
+		const u32 id = blockIdx.y * gridDim.x + blockIdx.x, per = 32 * C::WM * C::NB;
+		float4 *p = (float4 *)(a.partial + (size_t)id * a.splits * per);
+		u32 *flag = (u32 *)smem;
+
+#pragma unroll
+		for (int m = 0; m < 2; m++)
+#pragma unroll
+			for (int i = 0; i < C::NJ; i++)
+				if (group_of(i) < NT)
+					p[blockIdx.z * (per / 4) + (m * NT + group_of(i)) * C::LANES + tid] =
+						make_float4(o[m][i][0], o[m][i][1], o[m][i][2], o[m][i][3]);
+		__threadfence();
+		__syncthreads();
+		if (threadIdx.x == 0) {
+			*flag = atomicAdd(&a.count[id], 1u);
+			if (*flag == a.splits - 1)
+				a.count[id] = 0;
+		}
+		__syncthreads();
+		if (*flag != a.splits - 1)
+			return;
+		__threadfence();
+#pragma unroll
+		for (int m = 0; m < 2; m++)
+#pragma unroll
+			for (int i = 0; i < C::NJ; i++)
+#pragma unroll
+				for (int e = 0; e < 4; e++)
+					o[m][i][e] = 0;
+		/* Two parts' loads are all in flight before they are added. */
+#pragma unroll 2
+		for (u32 z = 0; z < a.splits; z++) {
+			float4 v[2][C::NJ];
+
+#pragma unroll
+			for (int m = 0; m < 2; m++)
+#pragma unroll
+				for (int i = 0; i < C::NJ; i++)
+					if (group_of(i) < NT)
+						v[m][i] = p[z * (per / 4) + (m * NT + group_of(i)) * C::LANES + tid];
+#pragma unroll
+			for (int m = 0; m < 2; m++)
+#pragma unroll
+				for (int i = 0; i < C::NJ; i++)
+					if (group_of(i) < NT) {
+						o[m][i][0] += v[m][i].x;
+						o[m][i][1] += v[m][i].y;
+						o[m][i][2] += v[m][i].z;
+						o[m][i][3] += v[m][i].w;
+					}
+		}
+	}
+	gm_store<C, T, NT>(a, sg, tile0, on0, on1, blockIdx.y * C::NB + wn * NT * 8, KS == 2 ? kb : 0, KS == 2 ? 2 : 1, o);
+}
 
 template <int T, int NT, int WN, int KS>
 static __global__ void __launch_bounds__(gm_cfg<T, NT, WN, KS>::THREADS, gm_cfg<T, NT, WN, KS>::BLOCKS)
@@ -146,7 +333,6 @@ gemm(const __grid_constant__ gm_args a)
 	const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
 	const u32 kb = KS == 2 ? warp / C::WM : 0, wm = KS == 2 ? warp % C::WM : warp / WN;
 	const u32 wn = KS == 2 ? 0 : warp % WN;
-	const u32 tid = threadIdx.x % C::LANES;
 	const bool glu = a.mode == HK_SWIGLU;
 	const u32 u0 = blockIdx.z * units / a.splits, u1 = (blockIdx.z + 1) * units / a.splits;
 	u32 si = 0;
@@ -262,14 +448,27 @@ gemm(const __grid_constant__ gm_args a)
 #pragma unroll
 				for (int m = 0; m < 2; m++)
 					gm_a<T>(q[p][m], s2[m][jp / 2 % Tile<T>::HALVES], m2[m], jp, a0[m], a1[m]);
+				/* some groups at a time: a sum's two steps are not neighbours */
 #pragma unroll
-				for (int j = 0; j < NT; j++) {
-					uint4 v = *(const uint4 *)(st + j * 4096 + jp * 512);
+				for (int j0 = 0; j0 < NT; j0 += C::JM) {
+					uint4 v[C::JM];
+
 #pragma unroll
-					for (int m = 0; m < 2; m++) {
-						mma16816(acc[m][j], a0[m], v.x, v.y);
-						mma16816(acc[m][j], a1[m], v.z, v.w);
-					}
+					for (int j = 0; j < C::JM; j++)
+						if (j0 + j < NT)
+							v[j] = *(const uint4 *)(st + (j0 + j) * 4096 + jp * 512);
+#pragma unroll
+					for (int j = 0; j < C::JM; j++)
+#pragma unroll
+						for (int m = 0; m < 2; m++)
+							if (j0 + j < NT)
+								mma16816(acc[m][j0 + j], a0[m], v[j].x, v[j].y);
+#pragma unroll
+					for (int j = 0; j < C::JM; j++)
+#pragma unroll
+						for (int m = 0; m < 2; m++)
+							if (j0 + j < NT)
+								mma16816(acc[m][j0 + j], a1[m], v[j].z, v[j].w);
 				}
 			}
 			if (u + KS < u1)
@@ -280,180 +479,37 @@ gemm(const __grid_constant__ gm_args a)
 		}
 	}
 	cp_wait<0>();
-
-	/* Of two warps that share tiles, each finishes every other token group. */
-	float o[2][C::NJ][4];
-
-	if (KS == 2) {
-		float4 *ex = (float4 *)smem;
-
-		__syncthreads();
-#pragma unroll
-		for (int m = 0; m < 2; m++)
-#pragma unroll
-			for (int j = 0; j < NT; j++)
-				if (j % 2 != (int)kb)
-					ex[(m * NT + j) * C::LANES + tid] = make_float4(acc[m][j][0], acc[m][j][1],
-										   acc[m][j][2], acc[m][j][3]);
-		__syncthreads();
-#pragma unroll
-		for (int m = 0; m < 2; m++)
-#pragma unroll
-			for (int i = 0; i < C::NJ; i++) {
-				const int j1 = 2 * i + 1 < NT ? 2 * i + 1 : 0;
-				const u32 j = 2 * i + kb;
-				float4 v = make_float4(0, 0, 0, 0);
-
-				if (j < NT)
-					v = ex[(m * NT + j) * C::LANES + tid];
-				o[m][i][0] = (kb ? acc[m][j1][0] : acc[m][2 * i][0]) + v.x;
-				o[m][i][1] = (kb ? acc[m][j1][1] : acc[m][2 * i][1]) + v.y;
-				o[m][i][2] = (kb ? acc[m][j1][2] : acc[m][2 * i][2]) + v.z;
-				o[m][i][3] = (kb ? acc[m][j1][3] : acc[m][2 * i][3]) + v.w;
-			}
-	} else {
-#pragma unroll
-		for (int m = 0; m < 2; m++)
-#pragma unroll
-			for (int j = 0; j < C::NJ; j++)
-#pragma unroll
-				for (int e = 0; e < 4; e++)
-					o[m][j][e] = acc[m][j][e];
-	}
-	/* o[.][i] is of token group group_of(i) */
-	auto group_of = [&](int i) { return KS == 2 ? 2 * (u32)i + kb : (u32)i; };
-
-	if (a.splits > 1) {
-		const u32 id = blockIdx.y * gridDim.x + blockIdx.x, per = 32 * C::WM * C::NB;
-		float4 *p = (float4 *)(a.partial + (size_t)id * a.splits * per);
-		u32 *flag = (u32 *)smem;
-
-#pragma unroll
-		for (int m = 0; m < 2; m++)
-#pragma unroll
-			for (int i = 0; i < C::NJ; i++)
-				if (group_of(i) < NT)
-					p[blockIdx.z * (per / 4) + (m * NT + group_of(i)) * C::LANES + tid] =
-						make_float4(o[m][i][0], o[m][i][1], o[m][i][2], o[m][i][3]);
-		__threadfence();
-		__syncthreads();
-		if (threadIdx.x == 0) {
-			*flag = atomicAdd(&a.count[id], 1u);
-			if (*flag == a.splits - 1)
-				a.count[id] = 0;
-		}
-		__syncthreads();
-		if (*flag != a.splits - 1)
-			return;
-		__threadfence();
-#pragma unroll
-		for (int m = 0; m < 2; m++)
-#pragma unroll
-			for (int i = 0; i < C::NJ; i++)
-#pragma unroll
-				for (int e = 0; e < 4; e++)
-					o[m][i][e] = 0;
-		/* Two parts' loads are all in flight before they are added. */
-#pragma unroll 2
-		for (u32 z = 0; z < a.splits; z++) {
-			float4 v[2][C::NJ];
-
-#pragma unroll
-			for (int m = 0; m < 2; m++)
-#pragma unroll
-				for (int i = 0; i < C::NJ; i++)
-					if (group_of(i) < NT)
-						v[m][i] = p[z * (per / 4) + (m * NT + group_of(i)) * C::LANES + tid];
-#pragma unroll
-			for (int m = 0; m < 2; m++)
-#pragma unroll
-				for (int i = 0; i < C::NJ; i++)
-					if (group_of(i) < NT) {
-						o[m][i][0] += v[m][i].x;
-						o[m][i][1] += v[m][i].y;
-						o[m][i][2] += v[m][i].z;
-						o[m][i][3] += v[m][i].w;
-					}
-		}
-	}
-
-	/*
-	 * What is added to is asked for before anything is stored, some groups at a
-	 * time: one load after the other, each behind a store, took longer than
-	 * the product.
-	 */
-	const float up = a.scale * (T == T_F16 ? 1.0f : 1.0f / GM_UP);
-	float bias[2][2] = { { 0, 0 }, { 0, 0 } };
-
-	if (!glu && a.mode == HK_STORE && sg.bias)
-#pragma unroll
-		for (int m = 0; m < 2; m++)
-#pragma unroll
-			for (int r = 0; r < 2; r++)
-				bias[m][r] = (m ? on1 : on0) ? sg.bias[(tile0 + m) * 16 + g + 8 * r] : 0;
-#pragma unroll
-	for (int i0 = 0; i0 < C::NJ; i0 += C::JB) {
-		float f[C::JB][2], y[2][C::JB][4];
-
-#pragma unroll
-		for (int k = 0; k < C::JB; k++) {
-			const u32 n0 = blockIdx.y * C::NB + (wn * NT + group_of(i0 + k)) * 8 + t * 2;
-
-#pragma unroll
-			for (int e = 0; e < 2; e++)
-				f[k][e] = a.act_scale && n0 + e < a.n ? up * a.act_scale[n0 + e] : up;
-#pragma unroll
-			for (int m = 0; m < 2; m++)
-#pragma unroll
-				for (int e = 0; e < 4; e++)
-					y[m][k][e] = a.mode == HK_ADD && (m ? on1 : on0) && n0 + e % 2 < a.n && group_of(i0 + k) < NT
-						? sg.y[(size_t)(n0 + e % 2) * sg.ldy + (tile0 + m) * 16 + g + e / 2 * 8]
-						: bias[m][e / 2];
-		}
-#pragma unroll
-		for (int k = 0; k < C::JB; k++) {
-			const int i = i0 + k;
-
-			if (i >= C::NJ || group_of(i) >= NT)
-				continue;
-#pragma unroll
-			for (int e = 0; e < 4; e++) {
-				const u32 n = blockIdx.y * C::NB + (wn * NT + group_of(i)) * 8 + t * 2 + e % 2;
-				const u32 r = g + e / 2 * 8;
-
-				if (n >= a.n)
-					continue;
-				if (glu) {
-					float x = o[0][i][e] * f[k][e % 2], v = o[1][i][e] * f[k][e % 2];
-
-					if (on0)
-						a.act_out[act_pos(n, tile0 * 16 + r, 0, a.groups_out)] =
-							f2h(x / (1 + fast_exp(-x)) * v * a.act_out_scale);
-					continue;
-				}
-#pragma unroll
-				for (int m = 0; m < 2; m++)
-					if (m ? on1 : on0)
-						sg.y[(size_t)n * sg.ldy + (tile0 + m) * 16 + r] =
-							o[m][i][e] * f[k][e % 2] + y[m][k][e];
-			}
-		}
-	}
+	gm_finish<C, T, NT, WN, KS>(a, sg, tile0, on0, on1, wn, kb, acc, smem);
 }
+
+#include "kernels/gemm_few.cuh"
 
 template <int T>
 static int gm_launch(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k)
 {
 #define GM_GO(NT, WN, KS) HK_LAUNCH((gemm<T, NT, WN, KS>), grid, dim3(gm_cfg<T, NT, WN, KS>::THREADS), \
 				    (gm_cfg<T, NT, WN, KS>::SMEM), st, pdl, k)
-	switch (shape) {
-	case 1: return GM_GO(1, 1, 2);
-	case 2: return GM_GO(2, 1, 2);
-	case 3: return GM_GO(3, 1, 2);
-	case 5: return GM_GO(5, 1, 2);
-	case 8: return GM_GO(8, 1, 2);
-	default: return GM_GO(8, 2, 1);
+#define GM_FEW(NT) HK_LAUNCH((gemm_few<T, NT>), grid, dim3(gs_cfg<T, NT>::THREADS), (gs_cfg<T, NT>::SMEM), st, pdl, k)
+	if constexpr (T == T_F16) {   /* its units are too large for shared memory */
+		switch (shape) {
+		case 1: return GM_GO(1, 1, 2);
+		case 2: return GM_GO(2, 1, 2);
+		case 3: return GM_GO(3, 1, 2);
+		case 5: return GM_GO(5, 1, 2);
+		case 8: return GM_GO(8, 1, 2);
+		default: return GM_GO(8, 2, 1);
+		}
+	} else {
+		switch (shape) {
+		case 1: return GM_FEW(1);
+		case 2: return GM_FEW(2);
+		case 3: return GM_FEW(3);
+		case 5: return GM_FEW(5);
+		case 8: return GM_FEW(8);
+		default: return GM_GO(8, 2, 1);
+		}
 	}
+#undef GM_FEW
 #undef GM_GO
 }
 #endif /* GM_BODY */

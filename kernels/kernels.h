@@ -104,6 +104,14 @@ struct hk_gemm {
 	float *partial;           /* hk_gemm_partial() floats, or NULL: no splitting */
 	size_t partial_floats;
 	uint32_t *count;          /* zeroed once; hk_gemm_counts() */
+	/*
+	 * Or, not for SwiGLU: the parts of k stay apart, for the kernel that reads
+	 * them to add up (hk_norm(), hk_rope()). Part p of y[n][ldy] lies at y +
+	 * p * apart, the bias in the first, nothing is added to; as many as fit
+	 * into partial_floats from y on.
+	 */
+	size_t apart;
+	uint32_t *ret_parts;
 };
 /* Tokens per block of the kernel that n tokens get: buffers are padded to it. */
 uint32_t hk_gemm_nb(uint32_t n);
@@ -153,12 +161,21 @@ struct hk_step {
 int hk_embed(void *st, uint32_t n, const struct hk_step *s, const struct hk_mat *embd,
 	     const float *inv_freq, uint32_t head_dim, float *x, float *cs);
 
+/* Parts of a product that were left apart: part p of [n][cols] at part + p * stride. */
+struct hk_parts {
+	const float *part;
+	uint32_t parts;      /* 0: none */
+	size_t stride;
+};
+
 /*
  * rmsnorm to halves in fragment order: act = norm(x) / act_scale, act_scale a
  * power of two that keeps a row inside F16's range. @norm NULL: x as it is.
+ * With @add (and no @row) x += its parts first.
  */
-int hk_norm(void *st, uint32_t n, uint32_t cols, const float *x, const uint32_t *row,
-	    const float *norm, float eps, void *act, uint32_t groups, float *act_scale);
+int hk_norm(void *st, uint32_t n, uint32_t cols, float *x, const uint32_t *row,
+	    const float *norm, float eps, void *act, uint32_t groups, float *act_scale,
+	    const struct hk_parts *add);
 
 /* The KV pool as the kernels see it (cache/kv.h). */
 struct hk_kv {
@@ -175,6 +192,8 @@ struct hk_kv {
 struct hk_rope {
 	uint32_t n, heads, layer;
 	const float *qkv;
+	uint32_t parts[3];            /* of q, of k, of v (hk_gemm.apart), 0 as 1 */
+	size_t stride;
 	const float *q_norm, *k_norm;
 	float eps;
 	const float *cs;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * RMS norm of a row to halves in fragment order, for the GEMM. One block a
- * row; bytes: the row twice (second time from L1), halves out once. The row is
+ * row; bytes: the row and the parts that are added to it, the row again (from
+ * L1), halves out once. The row is
  * divided by a power of two that brings its largest value under 2048, so no
  * activation overflows F16 whatever the model does; the GEMM multiplies it in.
  */
@@ -9,11 +10,13 @@
 #include "kernels/tile.h"
 
 struct nm_args {
-	const float *x, *norm;
+	float *x;
+	const float *norm, *part;
 	const u32 *row;
 	unsigned short *act;
 	float *act_scale;
-	u32 cols, groups;
+	u32 cols, groups, parts;
+	size_t stride;
 	float eps;
 };
 
@@ -24,13 +27,33 @@ static __global__ void __launch_bounds__(256) norm(const __grid_constant__ nm_ar
 
 	pdl_go();
 	pdl_wait();
-	const float4 *x = (const float4 *)(a.x + (size_t)(a.row ? a.row[n] : n) * a.cols);
+	float4 *const x = (float4 *)(a.x + (size_t)(a.row ? a.row[n] : n) * a.cols);
+	const float4 *const part = (const float4 *)(a.part + (size_t)n * a.cols);
 	const float4 *w = (const float4 *)a.norm;
 	float ss = 0, amax = 0, rms, scale;
 	int e;
 
 	for (u32 i = threadIdx.x; i < a.cols / 4; i += 256) {
 		float4 v = x[i], u = w ? w[i] : make_float4(1, 1, 1, 1);
+
+		/* parts in order, eight in flight; what x is now the next kernels need too */
+		for (u32 p0 = 0; p0 < a.parts; p0 += 8) {
+			float4 y[8];
+
+#pragma unroll
+			for (u32 p = 0; p < 8; p++)
+				y[p] = p0 + p < a.parts ? part[(p0 + p) * (a.stride / 4) + i]
+							: make_float4(0, 0, 0, 0);
+#pragma unroll
+			for (u32 p = 0; p < 8; p++) {
+				v.x += y[p].x;
+				v.y += y[p].y;
+				v.z += y[p].z;
+				v.w += y[p].w;
+			}
+		}
+		if (a.parts)
+			x[i] = v;
 
 		ss += v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w;
 		amax = fmaxf(amax, fmaxf(fmaxf(fabsf(v.x * u.x), fabsf(v.y * u.y)),
@@ -61,14 +84,17 @@ static __global__ void __launch_bounds__(256) norm(const __grid_constant__ nm_ar
 	}
 }
 
-extern "C" int hk_norm(void *st, uint32_t n, uint32_t cols, const float *x, const uint32_t *row,
-		       const float *w, float eps, void *act, uint32_t groups, float *act_scale)
+extern "C" int hk_norm(void *st, uint32_t n, uint32_t cols, float *x, const uint32_t *row,
+		       const float *w, float eps, void *act, uint32_t groups, float *act_scale,
+		       const struct hk_parts *add)
 {
-	struct nm_args k = { x, w, row, (unsigned short *)act, act_scale, cols, groups, eps };
+	struct nm_args k = { x, w, add ? add->part : NULL, row, (unsigned short *)act, act_scale, cols, groups,
+			     add ? add->parts : 0, add ? add->stride : 0, eps };
 
 	if (!n)
 		return 0;
-	if (cols % 64 || n > groups * 8 || (uintptr_t)x % 16 || (uintptr_t)w % 16 || (uintptr_t)act % 16)
+	if (cols % 64 || n > groups * 8 || (uintptr_t)x % 16 || (uintptr_t)w % 16 || (uintptr_t)act % 16 ||
+	    (k.parts && (row || (uintptr_t)k.part % 16 || k.stride % 4)))
 		return -EINVAL;
 	return HK_LAUNCH(norm, dim3(n), dim3(256), 0, st, hk_pdl, k);
 }

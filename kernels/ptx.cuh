@@ -107,6 +107,7 @@ static __device__ __forceinline__ float shfl_xor_f(float v, int m) { return __sh
 static __device__ __forceinline__ u32 shfl_xor_u(u32 v, int m) { return __shfl_xor_sync(~0u, v, m); }
 static __device__ __forceinline__ float fast_exp2(float x) { return exp2f(x); }
 static __device__ __forceinline__ float fast_exp(float x) { return __expf(x); }
+static __device__ __forceinline__ float fast_div(float a, float b) { return __fdividef(a, b); }
 
 /*
  * Programmatic dependent launch, where the machine has it (9.0): a kernel may

@@ -34,6 +34,12 @@ template <> struct Bytes<T_Q4_K> { enum { V = 144 }; };
 template <> struct Bytes<T_Q5_K> { enum { V = 176 }; };
 template <> struct Bytes<T_Q6_K> { enum { V = 210 }; };
 
+/* From memory, or (SH) from shared memory, where a copy of a unit lies. */
+template <bool SH> CUDA_D uint4 ld_w16(const void *p) { return SH ? *(const uint4 *)p : ld_stream16(p); }
+template <bool SH> CUDA_D uint2 ld_w8(const void *p) { return SH ? *(const uint2 *)p : ld_stream8(p); }
+template <bool SH> CUDA_D u32 ld_w4(const void *p) { return SH ? *(const u32 *)p : ld_stream4(p); }
+template <bool SH> CUDA_D u32 ld_w2(const void *p) { return SH ? *(const unsigned short *)p : ld_stream2(p); }
+
 struct q_nib { uint4 v[2]; };
 struct q_fif { uint4 v[2]; u32 h[2]; };
 struct q_six { uint4 v[2]; uint2 h[2]; };
@@ -53,14 +59,14 @@ template <> struct Tile<T_Q4_0> {
 	typedef q_nib Q;
 	struct S { uint2 d; };
 	static __device__ __forceinline__ void zero(Q &q, S &s) { q.v[0] = q.v[1] = make_uint4(0, 0, 0, 0); s.d = make_uint2(0, 0); }
-	static __device__ __forceinline__ void load_q(Q &q, const u8 *p, int idx, int nt, int b)
+	template <bool SH = false> static __device__ __forceinline__ void load_q(Q &q, const u8 *p, int idx, int nt, int b)
 	{
-		q.v[0] = ld_stream16(p + (b * nt * 8 + idx) * 16);
-		q.v[1] = ld_stream16(p + ((b + 2) * nt * 8 + idx) * 16);
+		q.v[0] = ld_w16<SH>(p + (b * nt * 8 + idx) * 16);
+		q.v[1] = ld_w16<SH>(p + ((b + 2) * nt * 8 + idx) * 16);
 	}
-	static __device__ __forceinline__ void load_s(S &s, const u8 *p, int g, int idx, int nt)
+	template <bool SH = false> static __device__ __forceinline__ void load_s(S &s, const u8 *p, int g, int idx, int nt)
 	{
-		s.d = ld_stream8(p + nt * 512 + idx * 8);
+		s.d = ld_w8<SH>(p + nt * 512 + idx * 8);
 	}
 	static __device__ __forceinline__ u32 word(const Q &q, int r, int j)
 	{
@@ -79,14 +85,14 @@ template <> struct Tile<T_Q4_1> {
 	typedef q_nib Q;
 	struct S { uint4 d; };
 	static __device__ __forceinline__ void zero(Q &q, S &s) { q.v[0] = q.v[1] = s.d = make_uint4(0, 0, 0, 0); }
-	static __device__ __forceinline__ void load_q(Q &q, const u8 *p, int idx, int nt, int b)
+	template <bool SH = false> static __device__ __forceinline__ void load_q(Q &q, const u8 *p, int idx, int nt, int b)
 	{
-		q.v[0] = ld_stream16(p + (b * nt * 8 + idx) * 16);
-		q.v[1] = ld_stream16(p + ((b + 2) * nt * 8 + idx) * 16);
+		q.v[0] = ld_w16<SH>(p + (b * nt * 8 + idx) * 16);
+		q.v[1] = ld_w16<SH>(p + ((b + 2) * nt * 8 + idx) * 16);
 	}
-	static __device__ __forceinline__ void load_s(S &s, const u8 *p, int g, int idx, int nt)
+	template <bool SH = false> static __device__ __forceinline__ void load_s(S &s, const u8 *p, int g, int idx, int nt)
 	{
-		s.d = ld_stream16(p + nt * 512 + idx * 16);
+		s.d = ld_w16<SH>(p + nt * 512 + idx * 16);
 	}
 	static __device__ __forceinline__ u32 word(const Q &q, int r, int j)
 	{
@@ -112,16 +118,16 @@ template <> struct Tile<T_Q5_0> {
 		q.h[0] = q.h[1] = 0;
 		s.d = make_uint2(0, 0);
 	}
-	static __device__ __forceinline__ void load_q(Q &q, const u8 *p, int idx, int nt, int b)
+	template <bool SH = false> static __device__ __forceinline__ void load_q(Q &q, const u8 *p, int idx, int nt, int b)
 	{
-		q.v[0] = ld_stream16(p + (b * nt * 8 + idx) * 16);
-		q.v[1] = ld_stream16(p + ((b + 2) * nt * 8 + idx) * 16);
-		q.h[0] = ld_stream4(p + nt * 512 + idx * 16 + b * 4);
-		q.h[1] = ld_stream4(p + nt * 512 + idx * 16 + b * 4 + 8);
+		q.v[0] = ld_w16<SH>(p + (b * nt * 8 + idx) * 16);
+		q.v[1] = ld_w16<SH>(p + ((b + 2) * nt * 8 + idx) * 16);
+		q.h[0] = ld_w4<SH>(p + nt * 512 + idx * 16 + b * 4);
+		q.h[1] = ld_w4<SH>(p + nt * 512 + idx * 16 + b * 4 + 8);
 	}
-	static __device__ __forceinline__ void load_s(S &s, const u8 *p, int g, int idx, int nt)
+	template <bool SH = false> static __device__ __forceinline__ void load_s(S &s, const u8 *p, int g, int idx, int nt)
 	{
-		s.d = ld_stream8(p + nt * 640 + idx * 8);
+		s.d = ld_w8<SH>(p + nt * 640 + idx * 8);
 	}
 	static __device__ __forceinline__ u32 word(const Q &q, int r, int j)
 	{
@@ -145,13 +151,13 @@ template <> struct Tile<T_Q5_1> {
 		q.v[0] = q.v[1] = s.d = make_uint4(0, 0, 0, 0);
 		q.h[0] = q.h[1] = 0;
 	}
-	static __device__ __forceinline__ void load_q(Q &q, const u8 *p, int idx, int nt, int b)
+	template <bool SH = false> static __device__ __forceinline__ void load_q(Q &q, const u8 *p, int idx, int nt, int b)
 	{
-		Tile<T_Q5_0>::load_q(q, p, idx, nt, b);
+		Tile<T_Q5_0>::template load_q<SH>(q, p, idx, nt, b);
 	}
-	static __device__ __forceinline__ void load_s(S &s, const u8 *p, int g, int idx, int nt)
+	template <bool SH = false> static __device__ __forceinline__ void load_s(S &s, const u8 *p, int g, int idx, int nt)
 	{
-		s.d = ld_stream16(p + nt * 640 + idx * 16);
+		s.d = ld_w16<SH>(p + nt * 640 + idx * 16);
 	}
 	static __device__ __forceinline__ u32 word(const Q &q, int r, int j)
 	{
@@ -179,15 +185,15 @@ template <> struct Tile<T_Q8_0> {
 		q.v[0] = q.v[1] = q.v[2] = q.v[3] = make_uint4(0, 0, 0, 0);
 		s.d = make_uint2(0, 0);
 	}
-	static __device__ __forceinline__ void load_q(Q &q, const u8 *p, int idx, int nt, int b)
+	template <bool SH = false> static __device__ __forceinline__ void load_q(Q &q, const u8 *p, int idx, int nt, int b)
 	{
 #pragma unroll
 		for (int c = 0; c < 4; c++)
-			q.v[c] = ld_stream16(p + (((c / 2) * 4 + b * 2 + c % 2) * nt * 8 + idx) * 16);
+			q.v[c] = ld_w16<SH>(p + (((c / 2) * 4 + b * 2 + c % 2) * nt * 8 + idx) * 16);
 	}
-	static __device__ __forceinline__ void load_s(S &s, const u8 *p, int g, int idx, int nt)
+	template <bool SH = false> static __device__ __forceinline__ void load_s(S &s, const u8 *p, int g, int idx, int nt)
 	{
-		s.d = ld_stream8(p + nt * 1024 + idx * 8);
+		s.d = ld_w8<SH>(p + nt * 1024 + idx * 8);
 	}
 	static __device__ __forceinline__ u32 word(const Q &q, int r, int j) { return pick4(q.v[r * 2 + j / 4], j & 3); }
 	static __device__ __forceinline__ void scale(const S &s, int r, int b, int h, float &sc, float &m)
@@ -200,13 +206,13 @@ template <> struct Tile<T_Q8_0> {
 /* -- K types: units are always whole (nt = 4) ------------------------------------ */
 struct s_k4 { uint2 dd; u32 lo, hi; };   /* lo: 24 bits of row g, hi: of row g+8 */
 
-CUDA_D void k4_load(s_k4 &s, const u8 *p, int g, int idx)
+template <bool SH> CUDA_D void k4_load(s_k4 &s, const u8 *p, int g, int idx)
 {
 	u32 a, b;
 
-	s.dd = ld_stream8(p + g * 8);
-	a = ld_stream4(p + 64 + idx * 4);
-	b = ld_stream2(p + 192 + idx * 2);
+	s.dd = ld_w8<SH>(p + g * 8);
+	a = ld_w4<SH>(p + 64 + idx * 4);
+	b = ld_w2<SH>(p + 192 + idx * 2);
 	s.lo = a;
 	s.hi = a >> 24 | b << 8;
 }
@@ -228,12 +234,12 @@ template <> struct Tile<T_Q4_K> {
 		s.dd = make_uint2(0, 0);
 		s.lo = s.hi = 0;
 	}
-	static __device__ __forceinline__ void load_q(Q &q, const u8 *p, int idx, int nt, int b)
+	template <bool SH = false> static __device__ __forceinline__ void load_q(Q &q, const u8 *p, int idx, int nt, int b)
 	{
-		q.v[0] = ld_stream16(p + b * 512 + idx * 16);
-		q.v[1] = ld_stream16(p + b * 512 + 1024 + idx * 16);
+		q.v[0] = ld_w16<SH>(p + b * 512 + idx * 16);
+		q.v[1] = ld_w16<SH>(p + b * 512 + 1024 + idx * 16);
 	}
-	static __device__ __forceinline__ void load_s(S &s, const u8 *p, int g, int idx, int nt) { k4_load(s, p + 2048, g, idx); }
+	template <bool SH = false> static __device__ __forceinline__ void load_s(S &s, const u8 *p, int g, int idx, int nt) { k4_load<SH>(s, p + 2048, g, idx); }
 	static __device__ __forceinline__ u32 word(const Q &q, int r, int j)
 	{
 		u32 v = pick4(q.v[r], j & 3);
@@ -253,8 +259,8 @@ template <> struct Tile<T_Q5_K> {
 		s.dd = make_uint2(0, 0);
 		s.lo = s.hi = 0;
 	}
-	static __device__ __forceinline__ void load_q(Q &q, const u8 *p, int idx, int nt, int b) { Tile<T_Q5_0>::load_q(q, p, idx, 4, b); }
-	static __device__ __forceinline__ void load_s(S &s, const u8 *p, int g, int idx, int nt) { k4_load(s, p + 2560, g, idx); }
+	template <bool SH = false> static __device__ __forceinline__ void load_q(Q &q, const u8 *p, int idx, int nt, int b) { Tile<T_Q5_0>::template load_q<SH>(q, p, idx, 4, b); }
+	template <bool SH = false> static __device__ __forceinline__ void load_s(S &s, const u8 *p, int g, int idx, int nt) { k4_load<SH>(s, p + 2560, g, idx); }
 	static __device__ __forceinline__ u32 word(const Q &q, int r, int j) { return Tile<T_Q5_1>::word(q, r, j); }
 	static __device__ __forceinline__ void scale(const S &s, int r, int b, int h, float &sc, float &m) { k4_scale(s, r, b, sc, m); }
 };
@@ -268,17 +274,17 @@ template <> struct Tile<T_Q6_K> {
 		q.h[0] = q.h[1] = s.sc = make_uint2(0, 0);
 		s.d = 0;
 	}
-	static __device__ __forceinline__ void load_q(Q &q, const u8 *p, int idx, int nt, int b)
+	template <bool SH = false> static __device__ __forceinline__ void load_q(Q &q, const u8 *p, int idx, int nt, int b)
 	{
-		q.v[0] = ld_stream16(p + b * 512 + idx * 16);
-		q.v[1] = ld_stream16(p + b * 512 + 1024 + idx * 16);
-		q.h[0] = ld_stream8(p + 2048 + idx * 16 + b * 8);
-		q.h[1] = ld_stream8(p + 2560 + idx * 16 + b * 8);
+		q.v[0] = ld_w16<SH>(p + b * 512 + idx * 16);
+		q.v[1] = ld_w16<SH>(p + b * 512 + 1024 + idx * 16);
+		q.h[0] = ld_w8<SH>(p + 2048 + idx * 16 + b * 8);
+		q.h[1] = ld_w8<SH>(p + 2560 + idx * 16 + b * 8);
 	}
-	static __device__ __forceinline__ void load_s(S &s, const u8 *p, int g, int idx, int nt)
+	template <bool SH = false> static __device__ __forceinline__ void load_s(S &s, const u8 *p, int g, int idx, int nt)
 	{
-		s.sc = ld_stream8(p + 3072 + idx * 8);
-		s.d = ld_stream4(p + 3328 + g * 4);
+		s.sc = ld_w8<SH>(p + 3072 + idx * 8);
+		s.d = ld_w4<SH>(p + 3328 + g * 4);
 	}
 	static __device__ __forceinline__ u32 word(const Q &q, int r, int j)
 	{
@@ -310,13 +316,13 @@ template <> struct Tile<T_F16> {
 			q.v[c] = make_uint4(0, 0, 0, 0);
 		s.none = 0;
 	}
-	static __device__ __forceinline__ void load_q(Q &q, const u8 *p, int idx, int nt, int b)
+	template <bool SH = false> static __device__ __forceinline__ void load_q(Q &q, const u8 *p, int idx, int nt, int b)
 	{
 #pragma unroll
 		for (int c = 0; c < 8; c++)
-			q.v[c] = ld_stream16(p + (((c / 4) * 8 + b * 4 + c % 4) * nt * 8 + idx) * 16);
+			q.v[c] = ld_w16<SH>(p + (((c / 4) * 8 + b * 4 + c % 4) * nt * 8 + idx) * 16);
 	}
-	static __device__ __forceinline__ void load_s(S &s, const u8 *p, int g, int idx, int nt) { s.none = 0; }
+	template <bool SH = false> static __device__ __forceinline__ void load_s(S &s, const u8 *p, int g, int idx, int nt) { s.none = 0; }
 };
 
 #endif

@@ -2,7 +2,8 @@
 /*
  * After the QKV product: per head norm (Qwen3), NEOX rotation, q to halves,
  * k and v into their page, int8 with a half scale per 32 channels (or halves).
- * One warp a head of a row (rope.cuh). Bytes: qkv in once, q and kv out once.
+ * One warp a head of a row (rope.cuh). Bytes: qkv (and its
+ * parts) in once, q and kv out once.
  */
 #include "kernels/launch.cuh"
 #include "kernels/rope.cuh"
@@ -15,6 +16,8 @@ struct rp_args {
 	hk_kv kv;
 	u32 heads, layer, n;
 	float eps, q_scale;
+	u32 parts[3];
+	size_t stride;
 };
 
 template <int HD> static __global__ void __launch_bounds__(128) rope(const __grid_constant__ rp_args a)
@@ -32,9 +35,16 @@ template <int HD> static __global__ void __launch_bounds__(128) rope(const __gri
 	const float *x = a.qkv + ((size_t)n * hs + h) * HD;
 	const u32 si = a.row_seq[n];
 
+	const u32 parts = a.parts[h < a.heads ? 0 : h < a.heads + a.kv.kv_heads ? 1 : 2];
+
 #pragma unroll
 	for (int i = 0; i < V; i++)
 		v[i] = x[i * 32 + lane];
+#pragma unroll 4
+	for (u32 p = 1; p < parts; p++)
+#pragma unroll
+		for (int i = 0; i < V; i++)
+			v[i] += x[p * a.stride + i * 32 + lane];
 	if (h < a.heads + a.kv.kv_heads) {
 		rp_turn<HD>(v, h < a.heads ? a.q_norm : a.k_norm,
 			    (const float2 *)a.cs + (size_t)n * (HD / 2), lane, a.eps);
@@ -62,7 +72,8 @@ template <int HD> static __global__ void __launch_bounds__(128) rope(const __gri
 extern "C" int hk_rope(void *st, const struct hk_step *s, const struct hk_rope *a)
 {
 	struct rp_args k = { s->row_seq, s->row_pos, s->page, s->seq, a->qkv, a->q_norm, a->k_norm,
-			     a->cs, (unsigned short *)a->q, a->kv, a->heads, a->layer, a->n, a->eps, 0 };
+			     a->cs, (unsigned short *)a->q, a->kv, a->heads, a->layer, a->n, a->eps, 0,
+			     { a->parts[0], a->parts[1], a->parts[2] }, a->stride };
 	u32 hs = a->heads + 2 * a->kv.kv_heads;
 	dim3 grid((a->n * hs + 3) / 4);
 

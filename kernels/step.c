@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+uint32_t step_part = 128;
+
 uint32_t step_tiles(uint32_t rows, uint32_t seqs, uint32_t group)
 {
 	return (rows * group + 15) / 16 + seqs - (seqs > 0);
@@ -90,9 +92,9 @@ size_t step_fill(const struct step_cap *c, void *base, uint32_t n, uint32_t n_pa
 		pages += np;
 		for (uint32_t m = 0; m < s->n * c->group; m += 16) {
 			uint32_t rows = s->n * c->group - m < 16 ? s->n * c->group - m : 16;
-			/* a part has some four chunks of 16 for each of its four warps: less
+			/* a part has some two chunks of 16 for each of its four warps: less
 			 * costs more in merging than it saves */
-			uint32_t most = (s->pos0 + (m + rows - 1) / c->group + 1 + 255) / 256;
+			uint32_t most = (s->pos0 + (m + rows - 1) / c->group + step_part) / step_part;
 			uint32_t z = want < most ? want : most;
 
 			z = z < splits_max ? z : splits_max;

@@ -15,6 +15,9 @@ struct step_cap {
 };
 
 /* Tiles of at most @rows rows in at most @seqs sequences. */
+/* Tokens that a part of the keys has at least. */
+extern uint32_t step_part;
+
 uint32_t step_tiles(uint32_t rows, uint32_t seqs, uint32_t group);
 size_t step_bytes(const struct step_cap *c);
 /* Pointers into the block at @base (host or device). */

@@ -179,6 +179,7 @@ static inline float shfl_xor_f(float v, int m)
 }
 static inline float fast_exp2(float x) { return exp2f(x); }
 static inline float fast_exp(float x) { return expf(x); }
+static inline float fast_div(float a, float b) { return a / b; }
 static inline float rsqrtf(float x) { return 1 / sqrtf(x); }
 static inline float __uint_as_float(u32 u) { float f; memcpy(&f, &u, 4); return f; }
 static inline u32 __float_as_uint(float f) { u32 u; memcpy(&u, &f, 4); return u; }

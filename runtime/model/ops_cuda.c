@@ -61,7 +61,7 @@ int ops_cuda(const struct ops **ret, struct hearth_err *err)
 /* Row counts that have a graph; more rows go by layers. */
 static const uint32_t BUCKET[] = { 1, 2, 4, 8, 16, 24, 40, 64 };
 enum { BUCKETS = sizeof(BUCKET) / sizeof(BUCKET[0]), LAYERS_BETWEEN_LOOKS = 4,
-       MAX_SEQS = 64, PICK_RECENT = 4096 };
+       MAX_SEQS = 64, PICK_RECENT = 4096, APART_ROWS = 64 };
 /* Pieces in which regions are registered: one huge registration can fail. */
 #define CHUNK ((size_t)256 << 20)
 
@@ -115,6 +115,7 @@ struct cuda_ctx {
 	struct hk_step step;            /* device pointers */
 	struct bufs b;
 	void *graph[BUCKETS];
+	struct hk_parts add;            /* while a step is launched: what x still lacks */
 	bool few, many;                 /* routes this model can take */
 	uint32_t few_rows;              /* the first one's largest step */
 	uint32_t n_out;
@@ -224,7 +225,10 @@ static size_t lay_out(const struct model_shape *s, const struct ops_opts *o, str
 		tiles = max_u(tiles, t);
 	}
 	b->apart_n = apart;
+	/* parts of one GEMM to add up, or those of up to 64 rows left apart */
 	b->gpart_n = sms * 128 * 128;
+	if (b->gpart_n < (size_t)APART_ROWS * max_u(qkv, s->d))
+		b->gpart_n = (size_t)APART_ROWS * max_u(qkv, s->d);
 #define PLACE(field, bytes) do { \
 	(field) = (void *)(at ? at + used : NULL); \
 	used += ((size_t)(bytes) + 255) & ~(size_t)255; \
@@ -362,9 +366,9 @@ static int plain_mats(struct cuda_ctx *c, uint32_t n, const float *x, uint32_t l
 
 				a.seg[0] = seg[i];
 				a.seg[0].y += (size_t)r * seg[i].ldy;
-				if ((rc = hk_norm(c->stream, a.n, w->cols, x + (size_t)r * ldx, NULL, norm,
+				if ((rc = hk_norm(c->stream, a.n, w->cols, (float *)x + (size_t)r * ldx, NULL, norm,
 						  c->base.model->shape.eps, c->b.act_h, a.groups,
-						  c->b.act_scale)) ||
+						  c->b.act_scale, NULL)) ||
 				    (rc = hk_gemm(c->stream, &c->dev, &a)))
 					return rc;
 			}
@@ -380,18 +384,24 @@ static int plain_mats(struct cuda_ctx *c, uint32_t n, const float *x, uint32_t l
 	return 0;
 }
 
-/* Products of one input in as many launches as there are types in a row. */
-static int gemm_run(struct cuda_ctx *c, struct hk_gemm *a, uint32_t nseg, const struct hk_seg *seg)
+/* Products of one input in as many launches as there are types in a row; where
+ * parts stay apart, how many of each segment. */
+static int gemm_run(struct cuda_ctx *c, struct hk_gemm *a, uint32_t nseg, const struct hk_seg *seg,
+		    uint32_t *ret_parts)
 {
 	for (uint32_t i = 0; i < nseg;) {
+		uint32_t parts = 1;
 		int rc;
 
 		a->nseg = 0;
 		do
 			a->seg[a->nseg++] = seg[i++];
 		while (i < nseg && seg[i].w.type == a->seg[0].w.type);
+		a->ret_parts = &parts;
 		if ((rc = hk_gemm(c->stream, &c->dev, a)))
 			return rc;
+		for (uint32_t j = 0; j < a->nseg; j++)
+			ret_parts[i - a->nseg + j] = parts;
 	}
 	return 0;
 }
@@ -404,17 +414,22 @@ static int run_layer(struct cuda_ctx *c, uint32_t i, uint32_t n, uint32_t tiles,
 	const uint32_t wide = s->heads * s->head_dim, kvw = s->kv_heads * s->head_dim;
 	const uint32_t ldq = wide + 2 * kvw;
 	const bool few = c->few && n <= c->few_rows, many = !few && c->many;
+	/* Short steps leave parts of a sum to the kernel that reads it next: that is
+	 * one wait less than adding them up at once. */
+	const bool apart = many && n <= APART_ROWS;
+	float *const to = apart ? b->gpart : b->qkv;
 	const struct hk_seg qkv[3] = {
-		{ l->q, l->q_bias, b->qkv, ldq },
-		{ l->k, l->k_bias, b->qkv + wide, ldq },
-		{ l->v, l->v_bias, b->qkv + wide + kvw, ldq },
+		{ l->q, l->q_bias, to, ldq },
+		{ l->k, l->k_bias, to + wide, ldq },
+		{ l->v, l->v_bias, to + wide + kvw, ldq },
 	};
 	const struct hk_seg glu[2] = {
 		{ l->gate, NULL, b->h, s->ff }, { l->up, NULL, b->h, s->ff },
 	};
-	const struct hk_seg o = { l->o, NULL, b->x, s->d }, down = { l->down, NULL, b->x, s->d };
-	const struct hk_rope rope = {
-		.n = n, .heads = s->heads, .layer = i, .qkv = b->qkv, .q_norm = l->q_norm,
+	struct hk_seg o = { l->o, NULL, b->x, s->d }, down = { l->down, NULL, b->x, s->d };
+	struct hk_parts *add = &c->add;      /* what x still lacks */
+	struct hk_rope rope = {
+		.n = n, .heads = s->heads, .layer = i, .qkv = to, .q_norm = l->q_norm,
 		.k_norm = l->k_norm, .eps = s->eps, .cs = b->cs, .q = b->q, .kv = c->kv,
 	};
 	struct hk_attn at = {
@@ -430,16 +445,22 @@ static int run_layer(struct cuda_ctx *c, uint32_t i, uint32_t n, uint32_t tiles,
 		.act_scale = b->act_scale, .scale = 1, .mode = HK_STORE,
 		.partial = b->gpart, .partial_floats = b->gpart_n, .count = b->gcount,
 	};
+	uint32_t parts[3] = { 1, 1, 1 };
 	int rc;
 
+	if (!i)
+		add->parts = 0;
 	/* q, k, v */
 	if (few)
 		rc = hk_gemv(c->stream, &c->dev, &v);
 	else if (many) {
 		rc = hk_norm(c->stream, n, s->d, b->x, NULL, l->attn_norm, s->eps, b->act_x, m.groups,
-			     b->act_scale);
+			     b->act_scale, add);
+		m.apart = apart ? (size_t)n * ldq : 0;
 		if (!rc)
-			rc = gemm_run(c, &m, 3, qkv);
+			rc = gemm_run(c, &m, 3, qkv, parts);
+		memcpy(rope.parts, parts, sizeof(parts));
+		rope.stride = m.apart;
 	} else
 		rc = plain_mats(c, n, b->x, s->d, l->attn_norm, 3, qkv, HK_STORE);
 	if (rc)
@@ -454,7 +475,7 @@ static int run_layer(struct cuda_ctx *c, uint32_t i, uint32_t n, uint32_t tiles,
 		at.act = b->act_a;
 		at.groups = m.groups;
 	}
-	if ((few || many) && n * c->cap.group <= 16)
+	if (few && n == 1 && c->cap.group <= 16)
 		at.rope = &rope;
 	if ((!at.rope && (rc = hk_rope(c->stream, &c->step, &rope))) ||
 	    (rc = hk_attn(c->stream, &c->dev, &c->step, &at)))
@@ -474,7 +495,11 @@ static int run_layer(struct cuda_ctx *c, uint32_t i, uint32_t n, uint32_t tiles,
 		m.cols = wide;
 		m.act = b->act_a;
 		m.act_scale = NULL;
-		rc = gemm_run(c, &m, 1, &o);
+		m.apart = apart ? (size_t)n * s->d : 0;
+		if (apart)
+			o.y = b->gpart;
+		rc = gemm_run(c, &m, 1, &o, parts);
+		*add = (struct hk_parts){ b->gpart, apart ? parts[0] : 0, m.apart };
 	} else {
 		rc = plain_mats(c, n, b->a, wide, NULL, 1, &o, HK_ADD);
 	}
@@ -506,8 +531,10 @@ static int run_layer(struct cuda_ctx *c, uint32_t i, uint32_t n, uint32_t tiles,
 	}
 	if (many) {
 		if ((rc = hk_norm(c->stream, n, s->d, b->x, NULL, l->ffn_norm, s->eps, b->act_x, m.groups,
-				  b->act_scale)))
+				  b->act_scale, add)))
 			return rc;
+		add->parts = 0;
+		m.apart = 0;
 		m.cols = s->d;
 		m.act = b->act_x;
 		m.act_scale = b->act_scale;
@@ -525,7 +552,14 @@ static int run_layer(struct cuda_ctx *c, uint32_t i, uint32_t n, uint32_t tiles,
 		m.act_scale = NULL;
 		m.scale = 16;
 		m.mode = HK_ADD;
-		return gemm_run(c, &m, 1, &down);
+		if (apart && i + 1 < s->layers) {   /* nobody adds them up after the last layer */
+			m.apart = (size_t)n * s->d;
+			down.y = b->gpart;
+		}
+		if ((rc = gemm_run(c, &m, 1, &down, parts)))
+			return rc;
+		*add = (struct hk_parts){ b->gpart, m.apart ? parts[0] : 0, m.apart };
+		return 0;
 	}
 	for (uint32_t r = 0; r < n; r += 4) {
 		const uint32_t k = min_u(n - r, 4);
@@ -593,7 +627,7 @@ static int run_head(struct cuda_ctx *c, uint32_t n)
 		};
 
 		rc = hk_norm(c->stream, n, s->d, c->b.x, c->step.out, c->out_norm, s->eps, c->b.act_x,
-			     m.groups, c->b.act_scale);
+			     m.groups, c->b.act_scale, NULL);
 		if (!rc)
 			rc = hk_gemm(c->stream, &c->dev, &m);
 	}

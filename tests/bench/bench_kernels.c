@@ -5,9 +5,10 @@
  * 36 in a graph, each with its own weights, so nothing is found in a cache that
  * a real step would not find there.
  *
- * usage: bench_kernels [nopdl] [once] [few=N] [blocks=N] [ROWS...]
+ * usage: bench_kernels [nopdl] [once] [few=N] [blocks=N] [part=N] [ROWS...]
  * nopdl: without dependent launches, as on SM 8.7; once: two launches of each, for a profiler;
- * few: the GEMV up to so many rows; blocks: its blocks an SM
+ * few: the GEMV up to so many rows; blocks: its blocks an SM; part: tokens of a
+ * part of attention's keys
  */
 #include "tests/gpu/gpu.h"
 
@@ -204,7 +205,7 @@ static int l_head(uint32_t i)
 static int l_norm(uint32_t i)
 {
 	(void)i;
-	return hk_norm(gpu_stream, N, D, x, NULL, w, 1e-6f, act_x, groups(), asc);
+	return hk_norm(gpu_stream, N, D, x, NULL, w, 1e-6f, act_x, groups(), asc, NULL);
 }
 static struct hk_rope rope_of(void)
 {
@@ -278,6 +279,8 @@ int main(int argc, char **argv)
 			nopdl = true;
 		else if (!strncmp(argv[i], "few=", 4))
 			few_max = (uint32_t)atoi(argv[i] + 4);
+		else if (!strncmp(argv[i], "part=", 5))
+			step_part = (uint32_t)atoi(argv[i] + 5);
 		else if (!strncmp(argv[i], "blocks=", 7))
 			hk_gemv_blocks = (uint32_t)atoi(argv[i] + 7);
 		else

@@ -297,14 +297,17 @@ static void t_gemv(bool quick)
 /* -- gemm -------------------------------------------------------------------------- */
 
 static bool gemm_case(int type, uint32_t rows, uint32_t rows2, uint32_t cols, uint32_t n,
-		      enum hk_mode mode, bool split, double *ret_err)
+		      enum hk_mode mode, int split, double *ret_err)
 {
 	struct tmat a = make_mat(type, rows, cols, true), b = make_mat(type, rows2, cols, true);
 	uint32_t nb = hk_gemm_nb(n), groups = (n + nb - 1) / nb * nb / 8, units = tile_units(cols);
 	size_t act_n = (size_t)groups * units * 2048, out_n = (size_t)groups * tile_units(rows) * 2048;
 	uint16_t *act = malloc(act_n * 2), *out = malloc(out_n * 2 + 16);
 	float *sc = malloc(n * 4), *bias = random_x(rows, 1);
-	size_t ny = (size_t)n * rows, ny2 = (size_t)n * rows2, part = split ? (size_t)16 << 20 : 0;
+	size_t ny = (size_t)n * rows, ny2 = (size_t)n * rows2, part = split == 1 ? (size_t)16 << 20 : 0;
+	/* 2: parts of k left apart, both matrices in one buffer, a third of it more than is needed */
+	size_t stride = split == 2 ? (ny + ny2 + 3) / 3 * 4 : 0;
+	uint32_t parts = 0;
 	float *y0 = random_x(ny, 1), *y = malloc(ny * 4), *t = malloc(ny * 4), *mag = malloc(ny * 4);
 	float *y2 = malloc(ny2 * 4), *t2 = malloc(ny2 * 4), *mag2 = malloc(ny2 * 4);
 	struct hk_gemm g = { .n = n, .cols = cols, .groups = groups, .act = act, .act_scale = sc,
@@ -338,9 +341,17 @@ static bool gemm_case(int type, uint32_t rows, uint32_t rows2, uint32_t cols, ui
 	d.seg[0].bias = g.seg[0].bias ? gpu_put(bias, rows * 4) : NULL;
 	d.seg[0].y = mode == HK_ADD ? gpu_put(y0, ny * 4) : gpu_poison(ny * 4);
 	d.seg[1].y = mode == HK_ADD ? gpu_zero(ny2 * 4) : gpu_poison(ny2 * 4);
-	d.partial = split ? gpu_poison(part * 4) : NULL;
-	d.partial_floats = part;
-	d.count = split ? gpu_zero(HK_GEMM_COUNTS * 4) : NULL;
+	d.partial = split == 1 ? gpu_poison(part * 4) : NULL;
+	d.partial_floats = split == 2 ? 16 * stride : part;
+	d.count = split == 1 ? gpu_zero(HK_GEMM_COUNTS * 4) : NULL;
+	if (split == 2) {
+		hk_dev_free(d.seg[0].y);
+		hk_dev_free(d.seg[1].y);
+		d.seg[0].y = gpu_poison(16 * stride * 4);
+		d.seg[1].y = d.seg[0].y + ny;
+		d.apart = stride;
+		d.ret_parts = &parts;
+	}
 	GPU(hk_gemm(gpu_stream, &gpu_info, &d));
 	if (mode == HK_SWIGLU) {
 		gpu_get(out, d.act_out, out_n * 2);
@@ -349,6 +360,22 @@ static bool gemm_case(int type, uint32_t rows, uint32_t rows2, uint32_t cols, ui
 				y[(size_t)i * rows + r] =
 					quant_from_half(out[act_pos(i, r, 0, groups)]) / 0.25f;
 		tol = 1e-3;
+	} else if (split == 2) {
+		float *all = malloc(16 * stride * 4);
+
+		gpu_get(all, d.seg[0].y, 16 * stride * 4);
+		memset(y, 0, ny * 4);
+		memset(y2, 0, ny2 * 4);
+		for (uint32_t p = 0; p < parts; p++) {
+			for (size_t i = 0; i < ny; i++)
+				y[i] += all[p * stride + i];
+			for (size_t i = 0; i < ny2; i++)
+				y2[i] += all[p * stride + ny + i];
+		}
+		if (!parts || parts > 16)
+			tol = 0;
+		d.seg[1].y = NULL;
+		free(all);
 	} else {
 		gpu_get(y, d.seg[0].y, ny * 4);
 		gpu_get(y2, d.seg[1].y, ny2 * 4);
@@ -356,7 +383,7 @@ static bool gemm_case(int type, uint32_t rows, uint32_t rows2, uint32_t cols, ui
 	e = worst(y, t, mag, ny, tol);
 	if (mode != HK_SWIGLU)
 		e = fmax(e, worst(y2, t2, mag2, ny2, tol));
-	if (split) {   /* the counters must be ready for the next launch */
+	if (split == 1) {   /* the counters must be ready for the next launch */
 		uint32_t cnt[HK_GEMM_COUNTS];
 
 		gpu_get(cnt, d.count, sizeof(cnt));
@@ -399,6 +426,7 @@ static void t_gemm(bool quick)
 			ok &= gemm_case(type, 144, 16, k ? 512 : 448, NS[j], HK_STORE, false, &err);
 			ok &= gemm_case(type, 80, 80, k ? 256 : 320, NS[j], HK_SWIGLU, false, &err);
 			ok &= gemm_case(type, 32, 128, 1024, NS[j], HK_ADD, true, &err);
+			ok &= gemm_case(type, 176, 32, 1024, NS[j], HK_STORE, 2, &err);
 		}
 		if (quick)
 			ok &= gemm_case(type, 16, 16, k ? 256 : 64, 5, HK_STORE, true, &err);
@@ -503,8 +531,21 @@ static void t_norm(void)
 			float *dx = gpu_put(x, n * cols * 4), *dw = gpu_put(w, cols * 4), *dsc = gpu_poison(256);
 			void *da = gpu_poison(an * 2);
 
+			/* what was left apart, a little further apart than it must be */
+			uint32_t parts = (uint32_t)(i * 3 + c) % 12;
+			size_t stride = n * cols + 64;
+			float *p = random_x(parts * stride, 1), *dp = gpu_put(p, parts * stride * 4);
+			struct hk_parts add = { dp, parts, stride };
+
+			GPU(hk_norm(gpu_stream, n, cols, dx, NULL, dw, 1e-6f, da, groups, dsc, parts ? &add : NULL));
+			for (uint32_t k = 0; k < parts; k++)
+				for (size_t e = 0; e < (size_t)n * cols; e++)
+					x[e] += p[k * stride + e];
 			twin_norm(n, cols, x, NULL, w, 1e-6f, t);
-			GPU(hk_norm(gpu_stream, n, cols, dx, NULL, dw, 1e-6f, da, groups, dsc));
+			gpu_get(y, dx, n * cols * 4);
+			ok &= rel_err(y, x, n * cols) < 1e-6;
+			hk_dev_free(dp);
+			free(p);
 			gpu_get(a, da, an * 2);
 			gpu_get(sc, dsc, n * 4);
 			for (uint32_t r = 0; r < n; r++)
@@ -516,10 +557,10 @@ static void t_norm(void)
 			free(x); free(w); free(t); free(y); free(a);
 		}
 	}
-	ok &= hk_norm(gpu_stream, 0, 64, NULL, NULL, NULL, 0, NULL, 0, NULL) == 0;
-	ok &= hk_norm(gpu_stream, 1, 72, NULL, NULL, NULL, 0, NULL, 1, NULL) == -EINVAL;
-	ok &= hk_norm(gpu_stream, 9, 64, NULL, NULL, NULL, 0, NULL, 1, NULL) == -EINVAL;
-	tap(ok, "norm to halves: error %.2g, also beyond F16's range", err);
+	ok &= hk_norm(gpu_stream, 0, 64, NULL, NULL, NULL, 0, NULL, 0, NULL, NULL) == 0;
+	ok &= hk_norm(gpu_stream, 1, 72, NULL, NULL, NULL, 0, NULL, 1, NULL, NULL) == -EINVAL;
+	ok &= hk_norm(gpu_stream, 9, 64, NULL, NULL, NULL, 0, NULL, 1, NULL, NULL) == -EINVAL;
+	tap(ok, "parts added, norm to halves: error %.2g, also beyond F16's range", err);
 }
 
 static void t_swiglu(void)
@@ -696,7 +737,25 @@ static void t_rope(void)
 			a.k_norm = hd == 64 ? NULL : kn;
 			d = a;
 			d.n = s.n_pad;
-			d.qkv = gpu_put(qkv, (size_t)s.n_pad * hs * hd * 4);
+			{   /* in parts that are to be added up, q in three, v in two, where heads are of 128 */
+				static const uint32_t parts[3] = { 3, 0, 2 };
+				size_t one = (size_t)s.n_pad * hs * hd, stride = one + 8;
+				float *all = random_x(3 * stride, 1);
+
+				memcpy(all, qkv, one * 4);
+				d.qkv = gpu_put(all, 3 * stride * 4);
+				for (size_t i = 0; hd == 128 && i < one; i++) {
+					uint32_t h = i / hd % hs, k = h < heads ? 0 : h < heads + kvh ? 1 : 2;
+
+					for (uint32_t p = 1; p < parts[k]; p++)
+						qkv[i] += all[p * stride + i];
+				}
+				if (hd == 128) {
+					memcpy(d.parts, parts, sizeof(parts));
+					d.stride = stride;
+				}
+				free(all);
+			}
 			d.cs = gpu_put(cs, (size_t)s.n_pad * hd * 4);
 			d.q_norm = a.q_norm ? gpu_put(qn, hd * 4) : NULL;
 			d.k_norm = a.k_norm ? gpu_put(kn, hd * 4) : NULL;
