@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <stdio.h>
@@ -45,7 +46,7 @@ struct speech {
 	struct voice_account tts_acc;
 	struct hearth_tenant *t_stt, *t_tts;
 	struct turnstile ear, mouth;
-	uint64_t next;
+	atomic_ullong next;        /* ids, of utterances and of phrases */
 	/* the utterance under way, and the phrase */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;

@@ -274,12 +274,19 @@ def main():
     # the first quarter is for buffers that grow once; afterwards it is flat
     quarter, end = max(rss[:max(1, len(rss) // 4)]), max(rss[-max(1, len(rss) // 8):])
     print(f"# memory: idle {d.idle[0] >> 10} MiB, after a quarter {quarter >> 10} MiB, at the end {end >> 10} MiB, idle again {now[0] >> 10} MiB")
-    check(end <= quarter + (24 << 10), "memory is flat", (quarter, end, rss[::max(1, len(rss) // 20)]))
+    if os.environ.get("TSAN_OPTIONS") or os.environ.get("ASAN_OPTIONS"):
+        check(True, "memory is flat # SKIP a sanitizer keeps its own")
+    else:
+        check(end <= quarter + (24 << 10), "memory is flat", (quarter, end, rss[::max(1, len(rss) // 20)]))
     s, j, _ = call(d, "POST", "/v1/chat/completions", chat("hello"))
     check(s == 200, "and it serves on", (s, j))
     check(d.stop() == 0, "SIGTERM ends it cleanly", d.text()[-1500:])
-    bad = [l for l in d.text().splitlines() if "Sanitizer" in l]
-    check(not bad, "no sanitizer complains", "\n".join(d.text()[d.text().find("Sanitizer") - 200:][:4000].splitlines()) if bad else "")
+    log = d.text()
+    bad = sorted({l for l in log.splitlines() if l.startswith("SUMMARY:")})
+    check(not bad and "Sanitizer" not in log, "no sanitizer complains", "\n".join(bad) + "\n" + log[max(0, log.find("Sanitizer") - 100):][:1200])
+    if os.environ.get("LOAD_LOG"):
+        with open(os.environ["LOAD_LOG"], "w") as f:
+            f.write(log)
     print("1..%d" % t.count)
     return 1 if t.failed else 0
 
