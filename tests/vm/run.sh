@@ -100,7 +100,9 @@ ctl_in_guest() {
 		{ why="jansson, libyaml and libnl cannot be linked statically"; return 1; }
 	mkdir -p "$root/bin" "$root/tmp"
 	cp "$busybox" "$root/bin/busybox"
-	$cc $flags -D_GNU_SOURCE -o "$root/bin/setuidgid" tests/vm/setuidgid.c 2>>"$out/hearthctl.log" || return 1
+	$cc $flags -D_GNU_SOURCE -o "$root/bin/setuidgid" tests/vm/setuidgid.c 2>>"$out/hearthctl.log" &&
+		$cc $flags -o "$root/bin/hearth-keep" tests/vm/keep.c tests/vm/vm.c 2>>"$out/hearthctl.log" ||
+		{ why="the helpers do not build"; return 1; }
 	cp tests/unit/test_hearthctl.sh "$root/"
 	printf '#!/bin/busybox sh\n/bin/busybox --install -s /bin\nexport PATH=/bin HEARTHCTL=/hearthctl\nexec sh /test_hearthctl.sh /dev/hearth\n' >"$root/vm_hearthctl"
 	chmod +x "$root/vm_hearthctl"

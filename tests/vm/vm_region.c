@@ -613,6 +613,44 @@ static void regions_can_be_listed(void)
 	tear_down();
 }
 
+static void find_anothers(void *arg)
+{
+	EXPECT(!setresgid(1001, 1001, 1001) && !setresuid(1001, 1001, 1001));
+	EXPECT_ERR(EACCES, vm_find(*(int *)arg, pool, "theirs", 1, 0, NULL));
+}
+
+/* A tenant of one user: its regions are not found by another's program. */
+static void kept_regions_of_another_user(void)
+{
+	struct hearth_budget_entry e = {
+		.size = sizeof(e), .mask = HEARTH_SET_CREATE | HEARTH_SET_UID, .tenant = "users", .uid = 1000,
+	};
+	struct hearth_ioc_budget_set s = {
+		.size = sizeof(s), .entries = (uintptr_t)&e, .count = 1, .stride = sizeof(e),
+	};
+	struct hearth_ioc_join j = { .size = sizeof(j), .name = "users" };
+	struct hearth_ioc_tenant_remove rm = { .size = sizeof(rm) };
+	struct hearth_ioc_drop d = { .size = sizeof(d) };
+	int owner, r;
+
+	set_up();
+	EXPECT(!ioctl(admin, HEARTH_IOC_BUDGET_SET, &s));
+	owner = vm_admin();
+	EXPECT(!ioctl(owner, HEARTH_IOC_JOIN, &j));
+	r = vm_region(owner, pool, 4096);
+	d.region = vm_region_get(r).region;
+	EXPECT(!vm_seal(r) && !vm_keep(r, "theirs", 1));
+	EXPECT_EQ(vm_wait(vm_fork(find_anothers, &t)), 0);
+	close(r);
+	close(owner);
+	/* Nor when its owner is gone: then the charge would move. */
+	EXPECT_EQ(vm_wait(vm_fork(find_anothers, &t)), 0);
+	EXPECT(!ioctl(admin, HEARTH_IOC_DROP, &d));
+	rm.tenant = j.out_tenant;
+	EXPECT(!ioctl(admin, HEARTH_IOC_TENANT_REMOVE, &rm));
+	tear_down();
+}
+
 static void descriptors_run_out(void)
 {
 	struct rlimit64 was, now;
@@ -658,6 +696,7 @@ static const struct vm_case cases[] = {
 	CASE(unsealed_kept_regions_are_their_tenants),
 	CASE(a_kept_offer_can_be_purged),
 	CASE(regions_can_be_listed),
+	CASE(kept_regions_of_another_user),
 	CASE(descriptors_run_out),
 };
 VM_MAIN(cases)

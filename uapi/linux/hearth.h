@@ -700,7 +700,8 @@ struct hearth_ioc_alloc {
  *
  * Its own tenant finds it always. Another finds it when it is sealed (EBUSY
  * else while the owner has a connection); when no connection of the owner is
- * left, the charge moves to the finder (ENOSPC when it does not fit).
+ * left, the charge moves to the finder (ENOSPC when it does not fit). EACCES:
+ * it is of a tenant that this caller could not join.
  * ENOENT: none of that name, or with another digest (then out_region is its
  * id, else 0: written in this one case though the call failed).
  */
