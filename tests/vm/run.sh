@@ -80,6 +80,22 @@ make -C "$kdir/build" M="$src/probe" "${kmake[@]}" modules >"$out/probe.log" 2>&
 	{ grep -E 'error|warning' "$out/probe.log" | head -n 20 | sed 's/^/# /'; fail "the probe does not build (log: $out/probe.log)"; }
 
 # -- the programs
+# program OUT "COMPILER FLAGS" SOURCE...: one object a source, of the compiler's
+# cache where there is one; linked.
+rm -rf "$out/obj"
+mkdir -p "$out/obj"
+program() {
+	local to=$1 how=$2 s o objs=
+	shift 2
+	for s in "$@"; do
+		o=$out/obj/${how%% *}-$(echo "$s" | tr / -).o
+		# shellcheck disable=SC2086
+		[ -e "$o" ] || $(command -v ccache) $how -c -o "$o" "$s" || return 1
+		objs="$objs $o"
+	done
+	# shellcheck disable=SC2086
+	$how -o "$to" $objs
+}
 # Libraries of the guest's kind: this machine's, or Debian's for another.
 libs=
 busybox=$(command -v busybox)
@@ -101,7 +117,7 @@ ctl_in_guest() {
 	mkdir -p "$root/bin" "$root/tmp"
 	cp "$busybox" "$root/bin/busybox"
 	$cc $flags -D_GNU_SOURCE -o "$root/bin/setuidgid" tests/vm/setuidgid.c 2>>"$out/hearthctl.log" &&
-		$cc $flags -o "$root/bin/hearth-keep" tests/vm/keep.c tests/vm/vm.c 2>>"$out/hearthctl.log" ||
+		program "$root/bin/hearth-keep" "$cc $flags" tests/vm/keep.c tests/vm/vm.c 2>>"$out/hearthctl.log" ||
 		{ why="the helpers do not build"; return 1; }
 	cp tests/unit/test_hearthctl.sh "$root/"
 	printf '#!/bin/busybox sh\n/bin/busybox --install -s /bin\nexport PATH=/bin HEARTHCTL=/hearthctl\nexec sh /test_hearthctl.sh /dev/hearth\n' >"$root/vm_hearthctl"
@@ -125,9 +141,9 @@ for p in $(sed -n 's/^\(vm_[a-z0-9_]*\).*/\1/p' "tests/vm/$list.list" | sort -u)
 		ctl_in_guest || { echo "ok - $name: hearthctl # SKIP $why"; continue; } ;;
 	vm_*32) # a 32-bit program on the 64-bit kernel
 		command -v $cc32 >/dev/null || { echo "ok - $name: $p # SKIP $cc32 is not installed"; continue; }
-		$cc32 $flags -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64 -o "$root/$p" tests/vm/${p%32}.c tests/vm/vm.c ;;
+		program "$root/$p" "$cc32 $flags -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64" tests/vm/${p%32}.c tests/vm/vm.c ;;
 	*)
-		$cc $flags -o "$root/$p" tests/vm/$p.c tests/vm/vm.c ;;
+		program "$root/$p" "$cc $flags" tests/vm/$p.c tests/vm/vm.c ;;
 	esac || fail "$p does not build"
 done
 ${cross}strip "$root"/vm_* "$root/init" 2>/dev/null

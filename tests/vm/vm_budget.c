@@ -297,55 +297,6 @@ static void tenants_can_be_one_users(void)
 	tear_down();
 }
 
-/* As many as can be numbered, and not one more. */
-static void there_is_an_end_to_tenants(void)
-{
-	struct hearth_budget_entry *e = calloc(HEARTH_BUDGETS_MAX, sizeof(*e));
-	struct hearth_ioc_budget_set s = {
-		.size = sizeof(s), .entries = (uintptr_t)e, .count = HEARTH_BUDGETS_MAX, .stride = sizeof(*e),
-	};
-	struct hearth_ioc_join j = { .size = sizeof(j), .flags = HEARTH_JOIN_CREATE, .name = "one-more" };
-	struct hearth_ioc_tenant_get g = { .size = sizeof(g), .flags = HEARTH_GET_NEXT };
-	struct hearth_ioc_info i = { .size = sizeof(i) };
-	uint32_t k, made = 0, before;
-	int fd = vm_open();
-
-	set_up();
-	EXPECT(!ioctl(admin, HEARTH_IOC_INFO, &i));
-	before = i.out_tenants;
-	do {
-		for (k = 0; k < s.count; k++) {
-			memset(&e[k], 0, sizeof(e[k]));
-			e[k].size = sizeof(e[k]);
-			e[k].mask = HEARTH_SET_CREATE;
-			snprintf(e[k].tenant, sizeof(e[k].tenant), "crowd-%u", made + k);
-		}
-		if (!ioctl(admin, HEARTH_IOC_BUDGET_SET, &s)) {
-			made += s.count;
-			continue;
-		}
-		/* All or nothing; the first that is too many is named. */
-		EXPECT_EQ(errno, EOVERFLOW);
-		EXPECT(!ioctl(admin, HEARTH_IOC_INFO, &i));
-		EXPECT_EQ(i.out_tenants, before + made);
-		if (!s.out_bad)
-			break;
-		s.count = s.out_bad;
-	} while (made < 100000);
-	EXPECT(made >= 1000 && made < 100000);
-	EXPECT_ERR(EOVERFLOW, ioctl(fd, HEARTH_IOC_JOIN, &j));
-	while (!ioctl(admin, HEARTH_IOC_TENANT_GET, &g)) {
-		struct hearth_ioc_tenant_remove r = { .size = sizeof(r), .tenant = g.tenant };
-
-		if (!strncmp(g.name, "crowd-", 6))
-			EXPECT(!ioctl(admin, HEARTH_IOC_TENANT_REMOVE, &r));
-	}
-	EXPECT(!ioctl(fd, HEARTH_IOC_JOIN, &j));
-	close(fd);
-	free(e);
-	tear_down();
-}
-
 static void joining_has_its_rules(void)
 {
 	struct hearth_ioc_join j = { .size = sizeof(j), .name = "dora" };
@@ -649,7 +600,6 @@ static const struct vm_case cases[] = {
 	CASE(default_max_is_for_newcomers),
 	CASE(limits_are_the_administrators),
 	CASE(tenants_can_be_one_users),
-	CASE(there_is_an_end_to_tenants),
 	CASE(joining_has_its_rules),
 	CASE(boundary_sizes),
 	CASE(waiting_ends_when_it_fits),
