@@ -127,7 +127,7 @@ static void step(struct run *r, const int32_t *tok, const uint32_t n[2], uint32_
 	}
 	for (uint32_t i = 0; i < total; i++)
 		out[i] = i;
-	if (r->o->forward(r->c, &(struct batch){ total, tok, k, seq, total, out }, &err))
+	if (r->o->forward(r->c, &(struct batch){ .n = total, .token = tok, .n_seq = k, .seq = seq, .n_out = total, .out = out }, &err))
 		fail_msg("%s", err.text);
 	for (uint32_t i = 0; i < total; i++) {
 		float *l;
@@ -296,7 +296,7 @@ static void interrupt(void **state)
 	struct batch_seq seq = { .n = 4 };
 	const int32_t tok[4] = { 1, 2, 3, 4 };
 	const uint32_t out = 3;
-	struct batch b = { 4, tok, 1, &seq, 1, &out };
+	struct batch b = { .n = 4, .token = tok, .n_seq = 1, .seq = &seq, .n_out = 1, .out = &out };
 	struct hearth_err err = { 0 };
 	struct loaded l;
 	struct run r;
