@@ -14,7 +14,7 @@
 
 /* Hard limits: a grammar over them is refused (-E2BIG), never cut. */
 #define GAST_MAX_NODES  (1u << 20)
-#define GAST_MAX_RULES  65536u
+#define GAST_MAX_RULES  8192u
 #define GAST_MAX_REPEAT 100000u
 
 enum gast_kind {

@@ -7,7 +7,12 @@
 #include <string.h>
 
 #define MAX_STATES (1u << 20)
-#define MAX_DEPTH  100000        /* of a tree: bounds the C stack */
+
+/* A node to be wired. What a client sends may be deep: it is kept on the heap, not on the C stack. */
+struct task {
+	gnode node;
+	uint32_t from, to;
+};
 
 struct compiler {
 	const struct gast *ast;
@@ -15,6 +20,8 @@ struct compiler {
 	int fail;                    /* -ENOMEM or -E2BIG */
 	uint32_t *start, *end;       /* per rule, and per repeated body turned into one */
 	uint32_t cap_rules;
+	struct task *task;
+	uint32_t n_tasks, cap_tasks;
 };
 
 static uint32_t state_add(struct compiler *c)
@@ -94,147 +101,226 @@ static bool is_small(const struct gast *a, gnode n)
 	return x->kind == GAST_BYTES || x->kind == GAST_REF || x->kind == GAST_EMPTY;
 }
 
+static void later(struct compiler *c, gnode n, uint32_t from, uint32_t to)
+{
+	if (c->n_tasks == c->cap_tasks) {
+		uint32_t cap = c->cap_tasks * 2 + 256;
+		struct task *p = realloc(c->task, cap * sizeof(*p));
+
+		if (!p) {
+			c->fail = -ENOMEM;
+			return;
+		}
+		c->task = p;
+		c->cap_tasks = cap;
+	}
+	c->task[c->n_tasks++] = (struct task){ n, from, to };
+}
+
+static void wire_repeat(struct compiler *c, const struct gast_node *r, uint32_t from, uint32_t to)
+{
+	uint32_t mid, rule = 0;
+
+	/* A body of any size becomes a rule of its own: a repetition is then one edge. */
+	if (!is_small(c->ast, r->a)) {
+		rule = rule_slot(c);
+		if (c->fail)
+			return;
+		later(c, r->a, c->start[rule], c->end[rule]);
+	}
+	for (uint32_t i = 0; i < r->lo || (r->hi != UINT32_MAX && i < r->hi); i++) {
+		if (c->fail)
+			return;
+		if (i >= r->lo)
+			eps(c, from, to);
+		mid = state_add(c);
+		if (rule)
+			edge_add(c, from, (struct gedge){ .kind = GEDGE_CALL, .to = mid, .rule = rule });
+		else
+			later(c, r->a, from, mid);
+		from = mid;
+	}
+	if (r->hi == UINT32_MAX) {
+		/* A state of its own, so that the loop cannot leak into what comes before. */
+		mid = state_add(c);
+		eps(c, from, mid);
+		if (rule)
+			edge_add(c, mid, (struct gedge){ .kind = GEDGE_CALL, .to = mid, .rule = rule });
+		else
+			later(c, r->a, mid, mid);
+		from = mid;
+	}
+	eps(c, from, to);
+}
+
 /* Wires @n between the states @from and @to. */
 static void wire(struct compiler *c, gnode n, uint32_t from, uint32_t to)
 {
-	const struct gast_node *x;
-	uint32_t mid, rule = 0;
+	later(c, n, from, to);
+	while (c->n_tasks && !c->fail) {
+		const struct task t = c->task[--c->n_tasks];
+		const struct gast_node *x = &c->ast->nodes[t.node];
+		uint32_t mid;
 
-	/* A sequence or a choice leans right: walk it, recurse only to the left. */
-	for (;;) {
-		if (c->fail)
-			return;
-		x = &c->ast->nodes[n];
-		if (x->kind == GAST_SEQ) {
+		switch (x->kind) {
+		case GAST_SEQ:
 			mid = state_add(c);
-			wire(c, x->a, from, mid);
-			from = mid;
-			n = x->b;
-		} else if (x->kind == GAST_ALT) {
-			wire(c, x->a, from, to);
-			n = x->b;
-		} else {
+			later(c, x->b, mid, t.to);
+			later(c, x->a, t.from, mid);
+			break;
+		case GAST_ALT:
+			later(c, x->b, t.from, t.to);
+			later(c, x->a, t.from, t.to);
+			break;
+		case GAST_EMPTY:
+			eps(c, t.from, t.to);
+			break;
+		case GAST_BYTES:
+			edge_add(c, t.from, (struct gedge){ .kind = GEDGE_BYTES, .to = t.to,
+							    .lo = (uint8_t)x->lo, .hi = (uint8_t)x->hi });
+			break;
+		case GAST_REF:
+			edge_add(c, t.from, (struct gedge){ .kind = GEDGE_CALL, .to = t.to, .rule = x->lo });
+			break;
+		case GAST_REPEAT:
+			wire_repeat(c, x, t.from, t.to);
+			break;
+		default:
 			break;
 		}
-	}
-	switch (x->kind) {
-	case GAST_EMPTY:
-		eps(c, from, to);
-		break;
-	case GAST_NEVER:
-		break;
-	case GAST_BYTES:
-		edge_add(c, from, (struct gedge){ .kind = GEDGE_BYTES, .to = to,
-						  .lo = (uint8_t)x->lo, .hi = (uint8_t)x->hi });
-		break;
-	case GAST_REF:
-		edge_add(c, from, (struct gedge){ .kind = GEDGE_CALL, .to = to, .rule = x->lo });
-		break;
-	case GAST_REPEAT: {
-		struct gast_node r = *x;
-
-		/* A body of any size becomes a rule of its own: a repetition is then one edge. */
-		if (!is_small(c->ast, r.a)) {
-			rule = rule_slot(c);
-			if (c->fail)
-				return;
-			wire(c, r.a, c->start[rule], c->end[rule]);
-		}
-		for (uint32_t i = 0; i < r.lo || (r.hi != UINT32_MAX && i < r.hi); i++) {
-			if (c->fail)
-				return;
-			if (i >= r.lo)
-				eps(c, from, to);
-			mid = state_add(c);
-			if (rule)
-				edge_add(c, from, (struct gedge){ .kind = GEDGE_CALL, .to = mid, .rule = rule });
-			else
-				wire(c, r.a, from, mid);
-			from = mid;
-		}
-		if (r.hi == UINT32_MAX) {
-			/* A state of its own, so that the loop cannot leak into what comes before. */
-			mid = state_add(c);
-			eps(c, from, mid);
-			if (rule)
-				edge_add(c, mid, (struct gedge){ .kind = GEDGE_CALL, .to = mid, .rule = rule });
-			else
-				wire(c, r.a, mid, mid);
-			from = mid;
-		}
-		eps(c, from, to);
-		break;
-	}
-	default:
-		break;
 	}
 }
 
 /* -- checks over the rules, before anything is wired -------------------------- */
 
 struct facts {
-	uint8_t *nullable;           /* per rule: can match the empty string */
-	uint8_t *ends;               /* per rule: can match some finite string */
+	/* bit 0: can match the empty string, bit 1: can match some finite string */
+	uint8_t *rule;               /* per rule */
+	uint8_t *node;               /* per node */
 };
 
-/* Bit 0: nullable, bit 1: can end, as far as the rules are known so far. */
-static int node_facts(const struct gast *a, gnode n, const struct facts *f, int depth)
+static uint8_t node_fact(const struct gast *a, const struct facts *f, gnode n)
 {
 	const struct gast_node *x = &a->nodes[n];
-	int l, r;
 
-	if (depth > MAX_DEPTH)
-		return 0;
 	switch (x->kind) {
 	case GAST_EMPTY:
 		return 3;
-	case GAST_NEVER:
-		return 0;
 	case GAST_BYTES:
 		return 2;
 	case GAST_SEQ:
-		l = node_facts(a, x->a, f, depth + 1);
-		r = node_facts(a, x->b, f, depth + 1);
-		return l & r;
+		return f->node[x->a] & f->node[x->b];
 	case GAST_ALT:
-		l = node_facts(a, x->a, f, depth + 1);
-		r = node_facts(a, x->b, f, depth + 1);
-		return l | r;
+		return f->node[x->a] | f->node[x->b];
 	case GAST_REPEAT:
-		return x->lo ? node_facts(a, x->a, f, depth + 1) : 3;
+		return x->lo ? f->node[x->a] : 3;
 	case GAST_REF:
-		return (f->nullable[x->lo] ? 1 : 0) | (f->ends[x->lo] ? 2 : 0);
+		return f->rule[x->lo];
 	default:
 		return 0;
 	}
 }
 
-/*
- * Marks in @left the rules that @n may enter before it has read a byte;
- * returns whether @n is nullable.
- */
-static int node_left(const struct gast *a, gnode n, const struct facts *f, uint8_t *left)
-{
-	const struct gast_node *x = &a->nodes[n];
-	int l;
+/* Who has to hear of a node that is known better now: lists by index, GEDGE_NONE ends them. */
+struct heard {
+	uint32_t *parent, *next;     /* node: the first of those made of it, twice the node, or with 1 for its right; and the next */
+	uint32_t *body, *same;       /* node: the first rule that it is; rule: the next */
+	uint32_t *ref, *again;       /* rule: the first node that refers to it; node: the next */
+	gnode *todo;
+	uint32_t n;
+};
 
-	switch (x->kind) {
-	case GAST_SEQ:
-		l = node_left(a, x->a, f, left);
-		return l ? node_left(a, x->b, f, left) : 0;
-	case GAST_ALT:
-		l = node_left(a, x->a, f, left);
-		return node_left(a, x->b, f, left) | l;
-	case GAST_REPEAT:
-		l = node_left(a, x->a, f, left);
-		return l || x->lo == 0;
-	case GAST_REF:
-		left[x->lo] = 1;
-		return f->nullable[x->lo];
-	case GAST_EMPTY:
-		return 1;
-	default:
-		return 0;
+static void better(struct facts *f, struct heard *h, gnode n, uint8_t v)
+{
+	if ((f->node[n] | v) == f->node[n])
+		return;
+	f->node[n] |= v;
+	h->todo[h->n++] = n;
+}
+
+static void child(struct heard *h, gnode of, uint32_t link)
+{
+	h->next[link] = h->parent[of];
+	h->parent[of] = link;
+}
+
+/* What a rule's body is, the rule is, and so is every reference to it. */
+static void rule_known(const struct gast *a, struct facts *f, struct heard *h, uint32_t r)
+{
+	f->rule[r] = f->node[a->rules[r].body];
+	for (uint32_t q = h->ref[r]; q != GEDGE_NONE; q = h->again[q])
+		better(f, h, q, f->rule[r]);
+}
+
+/*
+ * The facts of all nodes and rules. Each can become true twice at most, and is
+ * then told to those that stand on it: the time does not depend on how rules
+ * are ordered.
+ */
+static int find_facts(const struct gast *a, struct facts *f)
+{
+	const size_t n = a->n_nodes + 1, nr = a->n_rules + 1;
+	struct heard h = { .n = 0 };
+	uint32_t *mem = malloc((n * 7 + nr * 2) * sizeof(*mem));
+
+	if (!mem)
+		return -ENOMEM;
+	memset(mem, 0xff, (n * 7 + nr * 2) * sizeof(*mem));
+	h.parent = mem;
+	h.next = h.parent + n;
+	h.body = h.next + 2 * n;
+	h.again = h.body + n;
+	h.todo = h.again + n;        /* twice a node, at most */
+	h.same = h.todo + 2 * n;
+	h.ref = h.same + nr;
+	/* What a node is made of was added before it. */
+	for (uint32_t i = 0; i < a->n_nodes; i++) {
+		const struct gast_node *x = &a->nodes[i];
+
+		if (x->kind == GAST_SEQ || x->kind == GAST_ALT || x->kind == GAST_REPEAT)
+			child(&h, x->a, 2 * i);
+		if (x->kind == GAST_SEQ || x->kind == GAST_ALT)
+			child(&h, x->b, 2 * i + 1);
+		if (x->kind == GAST_REF) {
+			h.again[i] = h.ref[x->lo];
+			h.ref[x->lo] = i;
+		}
+		f->node[i] = node_fact(a, f, i);
+	}
+	for (uint32_t r = 0; r < a->n_rules; r++) {
+		h.same[r] = h.body[a->rules[r].body];
+		h.body[a->rules[r].body] = r;
+	}
+	for (uint32_t r = 0; r < a->n_rules; r++)
+		rule_known(a, f, &h, r);
+	while (h.n) {
+		const gnode i = h.todo[--h.n];
+
+		for (uint32_t l = h.parent[i]; l != GEDGE_NONE; l = h.next[l])
+			better(f, &h, l / 2, node_fact(a, f, l / 2));
+		for (uint32_t r = h.body[i]; r != GEDGE_NONE; r = h.same[r])
+			rule_known(a, f, &h, r);
+	}
+	free(mem);
+	return 0;
+}
+
+/* Marks in @left, a bit each, the rules that @n may enter before it has read a byte; @todo has room for every node. */
+static void node_left(const struct gast *a, gnode n, const struct facts *f, uint8_t *left, gnode *todo)
+{
+	uint32_t k = 0;
+
+	todo[k++] = n;
+	while (k) {
+		const struct gast_node *x = &a->nodes[todo[--k]];
+
+		/* Left first, so that no more than one node of each level waits. */
+		if ((x->kind == GAST_SEQ && f->node[x->a] & 1) || x->kind == GAST_ALT)
+			todo[k++] = x->b;
+		if (x->kind == GAST_SEQ || x->kind == GAST_ALT || x->kind == GAST_REPEAT)
+			todo[k++] = x->a;
+		else if (x->kind == GAST_REF)
+			left[x->lo / 8] |= (uint8_t)(1u << x->lo % 8);
 	}
 }
 
@@ -247,12 +333,13 @@ static const char *rule_name(const struct gast *a, uint32_t r)
 static int find_left_cycle(const struct gast *a, const struct facts *f, uint32_t *ret_rule)
 {
 	uint32_t n = a->n_rules, top;
-	uint8_t *colour = calloc(n, 1), *left = malloc(n);
+	uint8_t *colour = calloc(n, 1);
+	gnode *todo = malloc((a->n_nodes + 1) * sizeof(*todo));
 	uint32_t *stack = malloc(n * sizeof(*stack)), *at = calloc(n, sizeof(*at));
 	uint8_t **lists = calloc(n, sizeof(*lists));
 	int found = 0;
 
-	if (!colour || !left || !stack || !at || !lists) {
+	if (!colour || !todo || !stack || !at || !lists) {
 		found = -ENOMEM;
 		goto out;
 	}
@@ -266,14 +353,14 @@ static int find_left_cycle(const struct gast *a, const struct facts *f, uint32_t
 			uint32_t r = stack[top - 1];
 
 			if (!lists[r]) {
-				lists[r] = calloc(n, 1);
+				lists[r] = calloc(n / 8 + 1, 1);
 				if (!lists[r]) {
 					found = -ENOMEM;
 					break;
 				}
-				node_left(a, a->rules[r].body, f, lists[r]);
+				node_left(a, a->rules[r].body, f, lists[r], todo);
 			}
-			while (at[r] < n && !lists[r][at[r]])
+			while (at[r] < n && !(lists[r][at[r] / 8] >> at[r] % 8 & 1))
 				at[r]++;
 			if (at[r] == n) {
 				colour[r] = 2;
@@ -299,19 +386,18 @@ out:
 	free(lists);
 	free(at);
 	free(stack);
-	free(left);
+	free(todo);
 	free(colour);
 	return found;
 }
 
 static int check_rules(const struct gast *a, struct hearth_err *err)
 {
-	struct facts f = { calloc(a->n_rules, 1), calloc(a->n_rules, 1) };
+	struct facts f = { calloc(a->n_rules, 1), calloc(a->n_nodes + 1, 1) };
 	uint32_t bad = 0;
-	bool changed = true;
 	int rc = 0;
 
-	if (!f.nullable || !f.ends) {
+	if (!f.rule || !f.node) {
 		rc = err_set(err, -ENOMEM, "out of memory for a grammar of %u rules", a->n_rules);
 		goto out;
 	}
@@ -321,18 +407,12 @@ static int check_rules(const struct gast *a, struct hearth_err *err)
 			goto out;
 		}
 	}
-	while (changed) {
-		changed = false;
-		for (uint32_t i = 0; i < a->n_rules; i++) {
-			int v = node_facts(a, a->rules[i].body, &f, 0);
-
-			if ((v & 1) > f.nullable[i] || v >> 1 > f.ends[i])
-				changed = true;
-			f.nullable[i] |= v & 1;
-			f.ends[i] |= v >> 1;
-		}
+	rc = find_facts(a, &f);
+	if (rc) {
+		err_set(err, rc, "out of memory for a grammar of %u rules", a->n_rules);
+		goto out;
 	}
-	if (!f.ends[a->root]) {
+	if (!(f.rule[a->root] & 2)) {
 		rc = err_set(err, -EINVAL, "grammar rule \"%s\" can never end: no text satisfies it",
 			     rule_name(a, a->root));
 		goto out;
@@ -344,43 +424,151 @@ static int check_rules(const struct gast *a, struct hearth_err *err)
 	else if (rc)
 		err_set(err, rc, "out of memory for a grammar of %u rules", a->n_rules);
 out:
-	free(f.nullable);
-	free(f.ends);
+	free(f.rule);
+	free(f.node);
+	return rc;
+}
+
+/* -- the way to the end ---------------------------------------------------------- */
+
+struct near {
+	uint32_t need, state;
+};
+
+struct ways {
+	struct grammar *g;
+	uint32_t *src, *next, *into; /* edge: whose it is, the next that leads to the same state; state: the first */
+	uint32_t *same, *calls;      /* edge: the next call of the same rule; rule: the first */
+	uint32_t *rule_at;           /* state: the rule that begins there, or GEDGE_NONE */
+	bool *done;
+	struct near *heap;
+	size_t n, cap;
+};
+
+static int near_put(struct ways *w, uint32_t need, uint32_t state)
+{
+	size_t i = w->n++;
+
+	if (i == w->cap) {
+		size_t cap = w->cap * 2 + 1024;
+		struct near *p = realloc(w->heap, cap * sizeof(*p));
+
+		if (!p)
+			return -ENOMEM;
+		w->heap = p;
+		w->cap = cap;
+	}
+	for (; i && w->heap[(i - 1) / 2].need > need; i = (i - 1) / 2)
+		w->heap[i] = w->heap[(i - 1) / 2];
+	w->heap[i] = (struct near){ need, state };
+	return 0;
+}
+
+static struct near near_take(struct ways *w)
+{
+	const struct near first = w->heap[0], last = w->heap[--w->n];
+	size_t i = 0, k;
+
+	while ((k = 2 * i + 1) < w->n) {
+		k += k + 1 < w->n && w->heap[k + 1].need < w->heap[k].need;
+		if (w->heap[k].need >= last.need)
+			break;
+		w->heap[i] = w->heap[k];
+		i = k;
+	}
+	w->heap[i] = last;
+	return first;
+}
+
+/* Edge @e ends @n bytes from the end of its rule. */
+static int nearer(struct ways *w, uint32_t e, uint32_t n)
+{
+	struct gstate *s = &w->g->states[w->src[e]];
+
+	if (n >= s->need)
+		return 0;
+	s->need = n;
+	s->best = e;
+	return near_put(w, n, w->src[e]);
+}
+
+/* How far @state is, is known now: so is how far those are that lead to it, and the callers of a rule that begins there. */
+static int arrived(struct ways *w, uint32_t state)
+{
+	const struct grammar *g = w->g;
+	const uint32_t n = g->states[state].need, rule = w->rule_at[state];
+	int rc = 0;
+
+	w->done[state] = true;
+	for (uint32_t e = w->into[state]; e != GEDGE_NONE && !rc; e = w->next[e]) {
+		const struct gedge *x = &g->edges[e];
+		const uint32_t start = x->kind == GEDGE_CALL ? g->rule_start[x->rule] : state;
+
+		if (w->done[start])
+			rc = nearer(w, e, n + (x->kind == GEDGE_BYTES ? 1 : x->kind == GEDGE_CALL ? g->states[start].need : 0));
+	}
+	for (uint32_t e = rule == GEDGE_NONE ? GEDGE_NONE : w->calls[rule]; e != GEDGE_NONE && !rc; e = w->same[e])
+		if (w->done[g->edges[e].to])
+			rc = nearer(w, e, n + g->states[g->edges[e].to].need);
 	return rc;
 }
 
 /*
- * How far each state is from the end of its rule, and the way: relaxed until
- * nothing changes. States of a sequence come in its order, so that walking them
- * backwards settles nearly everything at once. A way is changed only for a
- * shorter one, so following ways never goes round in a circle.
+ * How far each state is from the end of its rule, and the way. The nearest
+ * first (a call is never nearer than what it calls), so each is settled once,
+ * and following ways never goes round in a circle.
  */
-static void find_ways(struct grammar *g)
+static int find_ways(struct grammar *g)
 {
-	bool changed = true;
+	const size_t ns = g->n_states + 1, ne = g->n_edges + 1, nr = g->n_rules + 1;
+	struct ways w = { .g = g };
+	int rc = 0;
 
-	for (uint32_t i = 0; i < g->n_states; i++) {
-		g->states[i].need = g->states[i].is_end ? 0 : NEED_NONE;
-		g->states[i].best = GEDGE_NONE;
+	w.src = malloc(ne * 3 * sizeof(uint32_t));
+	w.into = malloc(ns * 2 * sizeof(uint32_t));
+	w.calls = malloc(nr * sizeof(uint32_t));
+	w.done = calloc(ns, sizeof(bool));
+	if (!w.src || !w.into || !w.calls || !w.done) {
+		rc = -ENOMEM;
+		goto out;
 	}
-	while (changed) {
-		changed = false;
-		for (uint32_t i = g->n_states; i-- > 0;) {
-			struct gstate *s = &g->states[i];
+	w.next = w.src + ne;
+	w.same = w.next + ne;
+	w.rule_at = w.into + ns;
+	memset(w.into, 0xff, ns * 2 * sizeof(uint32_t));
+	memset(w.calls, 0xff, nr * sizeof(uint32_t));
+	for (uint32_t i = 0; i < g->n_rules; i++)
+		w.rule_at[g->rule_start[i]] = i;
+	for (uint32_t i = 0; i < g->n_states && !rc; i++) {
+		for (uint32_t e = g->states[i].edges; e != GEDGE_NONE; e = g->edges[e].next) {
+			const struct gedge *x = &g->edges[e];
 
-			for (uint32_t e = s->edges; e != GEDGE_NONE && s->need; e = g->edges[e].next) {
-				const struct gedge *x = &g->edges[e];
-				uint32_t n = g->states[x->to].need;
-
-				n += x->kind == GEDGE_BYTES ? 1 : x->kind == GEDGE_CALL ? g->states[g->rule_start[x->rule]].need : 0;
-				if (n < s->need) {
-					s->need = n;
-					s->best = e;
-					changed = true;
-				}
+			w.src[e] = i;
+			w.next[e] = w.into[x->to];
+			w.into[x->to] = e;
+			if (x->kind == GEDGE_CALL) {
+				w.same[e] = w.calls[x->rule];
+				w.calls[x->rule] = e;
 			}
 		}
+		g->states[i].need = g->states[i].is_end ? 0 : NEED_NONE;
+		g->states[i].best = GEDGE_NONE;
+		if (g->states[i].is_end)
+			rc = near_put(&w, 0, i);
 	}
+	while (w.n && !rc) {
+		const struct near x = near_take(&w);
+
+		if (!w.done[x.state])
+			rc = arrived(&w, x.state);
+	}
+out:
+	free(w.src);
+	free(w.into);
+	free(w.calls);
+	free(w.done);
+	free(w.heap);
+	return rc;
 }
 
 int grammar_compile(const struct gast *ast, struct grammar **ret, struct hearth_err *err)
@@ -411,9 +599,11 @@ int grammar_compile(const struct gast *ast, struct grammar **ret, struct hearth_
 			     "out of memory for the grammar", MAX_STATES);
 		free(c.start);
 		free(c.end);
+		free(c.task);
 		grammar_unref(g);
 		return rc;
 	}
+	free(c.task);
 	for (uint32_t i = 0; i < g->n_rules; i++)
 		g->states[c.end[i]].is_end = 1;
 	for (uint32_t i = 0; i < g->n_states; i++)
@@ -429,7 +619,11 @@ int grammar_compile(const struct gast *ast, struct grammar **ret, struct hearth_
 	g->root = c.start[ast->root];
 	g->rule_start = c.start;
 	free(c.end);
-	find_ways(g);
+	rc = find_ways(g);
+	if (rc) {
+		grammar_unref(g);
+		return err_set(err, rc, "out of memory for the grammar");
+	}
 	*ret = g;
 	return 0;
 }

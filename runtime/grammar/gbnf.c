@@ -13,7 +13,10 @@ struct gbnf {
 	struct gast ast;
 	struct hearth_err *err;
 	int rc;
+	uint32_t *slot;              /* rules by name: a hash, rule + 1 */
 };
+
+#define SLOTS (GAST_MAX_RULES * 2)
 
 static int refuse(struct gbnf *b, const char *at, const char *what)
 {
@@ -63,10 +66,20 @@ static size_t name_len(const struct gbnf *b)
 
 static uint32_t rule_named(struct gbnf *b, const char *name, size_t len)
 {
-	for (uint32_t i = 0; i < b->ast.n_rules; i++)
-		if (b->ast.rules[i].name && strlen(b->ast.rules[i].name) == len && !memcmp(b->ast.rules[i].name, name, len))
-			return i;
-	return gast_rule_add(&b->ast, name, len);
+	uint32_t h = 2166136261u, r;
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ (uint8_t)name[i]) * 16777619u;
+	for (h %= SLOTS; b->slot[h]; h = (h + 1) % SLOTS) {
+		const char *known = b->ast.rules[b->slot[h] - 1].name;
+
+		if (!strncmp(known, name, len) && !known[len])
+			return b->slot[h] - 1;
+	}
+	r = gast_rule_add(&b->ast, name, len);
+	if (!gast_status(&b->ast))
+		b->slot[h] = r + 1;
+	return r;
 }
 
 static int hex_digits(struct gbnf *b, int n, uint32_t *ret)
@@ -145,7 +158,6 @@ static gnode literal(struct gbnf *b)
 			refuse(b, at, "the literal has an escape that is no Unicode character");
 			return n;
 		}
-		/* Right-leaning: (a (b c)). A literal is short, so append by rebuilding the tail. */
 		n = gast_seq(&b->ast, n, gast_class(&b->ast, &(struct gast_range){ cp, cp }, 1));
 	}
 	if (b->p == b->end)
@@ -315,8 +327,11 @@ int grammar_from_gbnf(const char *text, size_t len, struct grammar **ret, struct
 	size_t n;
 	int rc;
 
+	b.slot = calloc(SLOTS, sizeof(*b.slot));
+	if (!b.slot)
+		return err_set(err, -ENOMEM, "out of memory for the grammar");
 	gast_init(&b.ast);
-	root = gast_rule_add(&b.ast, "root", 4);
+	root = rule_named(&b, "root", 4);
 	b.ast.root = root;
 	for (skip_space(&b, true); b.p < b.end && !b.rc; skip_space(&b, true)) {
 		const char *at = b.p;
@@ -351,5 +366,6 @@ int grammar_from_gbnf(const char *text, size_t len, struct grammar **ret, struct
 	if (!rc)
 		rc = grammar_compile(&b.ast, ret, err);
 	gast_done(&b.ast);
+	free(b.slot);
 	return rc;
 }

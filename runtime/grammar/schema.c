@@ -11,6 +11,8 @@
 
 #define MAX_DEPTH 128
 #define MAX_PATH  384
+#define MAX_PROPERTIES 2000u     /* of one object */
+#define MAX_ONE_OF 500u
 #define MAX_OPTIONAL 300u        /* of one object: each is a way on from where it begins (match.c, MAX_CONFIGS) */
 
 struct ref {
@@ -528,6 +530,9 @@ static gnode object(struct builder *b, const json_t *s)
 		return refuse(b, -EINVAL, "\"required\" must be an array");
 	if (!props && !req && (!more || json_is_true(more)))
 		return any_object(b);
+	/* Each name of "required" is looked for among them. */
+	if (n > MAX_PROPERTIES || json_array_size(req) > MAX_PROPERTIES)
+		return refuse(b, -EOPNOTSUPP, "more than %u properties cannot be enforced", MAX_PROPERTIES);
 	names = calloc(n + 1, sizeof(*names));
 	pairs = calloc(n + 1, sizeof(*pairs));
 	needed = calloc(n + 1, sizeof(*needed));
@@ -757,6 +762,9 @@ static gnode choice(struct builder *b, const json_t *s, const char *key)
 		return n;
 	if (!count)
 		return refuse(b, -EINVAL, "\"%s\" must be a non-empty array", key);
+	/* Each is compared with each. */
+	if (!strcmp(key, "oneOf") && count > MAX_ONE_OF)
+		return refuse(b, -EOPNOTSUPP, "\"oneOf\" of more than %u branches cannot be enforced; use \"anyOf\" or \"enum\"", MAX_ONE_OF);
 	for (size_t i = 0; !strcmp(key, "oneOf") && i < count; i++) {
 		for (size_t k = i + 1; k < count; k++) {
 			const json_t *x = json_array_get(list, i), *y = json_array_get(list, k);

@@ -3,6 +3,8 @@
 #include "grammar/gbnf.h"
 #include "grammar_util.h"
 
+#include <pthread.h>
+
 static struct grammar *make(const char *text)
 {
 	struct hearth_err err = { 0 };
@@ -223,9 +225,85 @@ static void nesting_is_bounded_not_endless(void **state)
 	grammar_unref(g);
 }
 
+/* Made by a client: @n times @part between @before and @after. */
+static char *many(const char *before, const char *part, size_t n, const char *after)
+{
+	size_t k = strlen(part);
+	char *s = malloc(strlen(before) + n * k + strlen(after) + 1), *p = s + sprintf(s, "%s", before);
+
+	for (size_t i = 0; i < n; i++, p += k)
+		memcpy(p, part, k);
+	strcpy(p, after);
+	return s;
+}
+
+static void *compile_deep(void *arg)
+{
+	static const struct { const char *before, *part, *after; const char *admits; } deep[] = {
+		{ "root ::= \"", "a", "\"", NULL },
+		{ "root ::= ", "\"a\"? ", "", "aaa" },
+		{ "root ::= \"x\"", " | \"ab\"", "", "ab" },
+		{ "root ::= ", "[ab] ", "", NULL },
+		{ "root ::= r r\nr ::= \"x\"", " | r0", "\nr0 ::= \"y\"", "xy" },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(deep) / sizeof(deep[0]); i++) {
+		char *text = many(deep[i].before, deep[i].part, 50000, deep[i].after);
+		struct hearth_err err = { 0 };
+		struct grammar *g;
+
+		if (grammar_from_gbnf(text, strlen(text), &g, &err))
+			return strdup(err.text);
+		grammar_unref(g);
+		free(text);
+		/* And that a short one of the form means what it says. */
+		text = many(deep[i].before, deep[i].part, 3, deep[i].after);
+		if (grammar_from_gbnf(text, strlen(text), &g, &err))
+			return strdup(err.text);
+		if (deep[i].admits && gu_admits(g, deep[i].admits) != 1)
+			return strdup(deep[i].admits);
+		grammar_unref(g);
+		free(text);
+	}
+	return NULL;
+}
+
+/* A thread of a server has a small stack, and what a client sends may be long. */
+static void long_rules_need_no_stack(void **state)
+{
+	pthread_attr_t a;
+	pthread_t t;
+	void *why = NULL;
+
+	pthread_attr_init(&a);
+	assert_int_equal(pthread_attr_setstacksize(&a, 1 << 20), 0);
+	assert_int_equal(pthread_create(&t, &a, compile_deep, NULL), 0);
+	pthread_join(t, &why);
+	if (why)
+		fail_msg("%s", (char *)why);
+	pthread_attr_destroy(&a);
+}
+
+/* Rules that stand in the worst order for whoever walks them over and over: seconds then, nothing now. */
+static void the_order_of_rules_costs_nothing(void **state)
+{
+	char *s = malloc(8000 * 40), *p = s + sprintf(s, "root ::= r7999\n");
+	struct grammar *g;
+
+	for (int i = 7999; i > 0; i--)
+		p += sprintf(p, "r%d ::= r%d \"a\"\n", i, i - 1);
+	sprintf(p, "r0 ::= \"x\"\n");
+	g = make(s);
+	grammar_unref(g);
+	free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(long_rules_need_no_stack),
+		cmocka_unit_test(the_order_of_rules_costs_nothing),
 		cmocka_unit_test(notation_means_what_it_says),
 		cmocka_unit_test(refusals_name_the_place),
 		cmocka_unit_test(too_many_states_is_e2big),

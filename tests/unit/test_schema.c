@@ -331,9 +331,42 @@ static void within_bounds_it_ends(void **state)
 	}
 }
 
+/* What is compared with each other is bounded: a client's schema must not keep a core busy. */
+static void many_branches_and_properties_are_refused(void **state)
+{
+	for (int way = 0; way < 2; way++) {
+		const int most = way ? 500 : 2000;
+		json_t *list = json_array(), *props = json_object(), *names = json_array(), *s;
+		struct hearth_err err = { 0 };
+		struct grammar *g;
+		char name[16];
+
+		for (int i = 0; i <= most; i++) {
+			snprintf(name, sizeof(name), "p%d", i);
+			json_array_append_new(list, json_pack("{s:s}", "const", name));
+			json_object_set_new(props, name, json_pack("{s:s}", "type", "null"));
+			json_array_append_new(names, json_string(name));
+		}
+		s = way ? json_pack("{s:O}", "oneOf", list) : json_pack("{s:s,s:O,s:O}", "type", "object", "properties", props, "required", names);
+		assert_int_equal(grammar_from_schema(s, &g, &err), -EOPNOTSUPP);
+		assert_non_null(strstr(err.text, way ? "more than 500 branches" : "more than 2000 properties"));
+		json_array_remove(list, (size_t)most);
+		json_object_del(props, name);
+		json_array_remove(names, (size_t)most);
+		if (grammar_from_schema(s, &g, &err))
+			fail_msg("%s", err.text);
+		grammar_unref(g);
+		json_decref(s);
+		json_decref(list);
+		json_decref(props);
+		json_decref(names);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(many_branches_and_properties_are_refused),
 		cmocka_unit_test(scalars),
 		cmocka_unit_test(integer_ranges),
 		cmocka_unit_test(number_ranges_hold),
