@@ -324,13 +324,17 @@ int run_start(const struct run_opts *o, struct run **ret, struct hearth_err *err
 	r->n_tokens = o->n_tokens;
 	if (o->grammar) {
 		rc = grammars_match(r->s->grammars, o->grammar, &r->match);
+		if (!rc)
+			r->grammar = grammar_ref(o->grammar);
+		/* The first mask is worked out here, not by the engine's thread; and what it cannot be had for is refused. */
+		if (!rc && r->in_grammar && !gmatch_mask(r->match))
+			rc = gmatch_status(r->match);
 		if (rc == -E2BIG) {
 			rc = err_set(err, -EINVAL, "the schema or grammar can begin in more ways than are followed at once");
 			goto fail_said;
 		}
 		if (rc)
 			goto fail;
-		r->grammar = grammar_ref(o->grammar);
 		need = gmatch_tokens_to_end(r->match);
 		if (r->in_grammar && need != UINT32_MAX && need >= o->max_tokens) {
 			rc = err_set(err, -EINVAL, "the shortest answer that the schema or grammar admits takes %u tokens and one to end it; %u may be made",
