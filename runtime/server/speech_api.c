@@ -290,8 +290,10 @@ static long voice_next(void *arg, char *buf, size_t cap)
 		}
 	}
 	k = (long)(j->n < cap ? j->n : cap);
-	memcpy(buf, j->out, (size_t)k);
-	memmove(j->out, j->out + k, j->n - (size_t)k);
+	if (k) {
+		memcpy(buf, j->out, (size_t)k);
+		memmove(j->out, j->out + k, j->n - (size_t)k);
+	}
 	j->n -= (size_t)k;
 	if (!k && j->rc)
 		k = -1;            /* broken off: a short file must not look whole */

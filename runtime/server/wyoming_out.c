@@ -68,7 +68,8 @@ static int flush(struct client *c, bool wait)
 			break;
 		}
 	}
-	memmove(c->backlog, c->backlog + at, c->n_backlog - at);
+	if (at)
+		memmove(c->backlog, c->backlog + at, c->n_backlog - at);
 	c->n_backlog -= at;
 	if (!c->n_backlog && c->cap_backlog > 1u << 16) {
 		free(c->backlog);
