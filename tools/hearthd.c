@@ -21,6 +21,7 @@
 
 #include "paths.h"
 #include "dev/hearth.h"
+#include "server/alive.h"
 #include "server/audio_api.h"
 #include "server/chat_api.h"
 #include "server/config.h"
@@ -230,18 +231,35 @@ static uint64_t watchdog_us(void)
 	return s ? strtoull(s, NULL, 10) : 0;
 }
 
-/* Waits for a signal; keeps systemd's watchdog fed meanwhile. */
+static bool engine_moves(struct alive *a)
+{
+	struct engine_stats st;
+	struct timespec t;
+
+	engine_stats(d.service->engine, &st);
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return alive_look(a, st.active, st.steps, (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000);
+}
+
+/* Waits for a signal; keeps systemd's watchdog fed meanwhile, while work that is there moves. */
 static int serve(int sfd)
 {
 	uint64_t dog = watchdog_us();
+	struct alive alive = { 0 };
+	bool told = false;
 	struct signalfd_siginfo si;
 	struct pollfd p = { .fd = sfd, .events = POLLIN };
 
 	for (;;) {
 		int n = poll(&p, 1, dog ? (int)(dog / 2000) : -1);
 
-		if (n == 0)
+		if (n == 0 && engine_moves(&alive)) {
 			notify("WATCHDOG=1");
+			told = false;
+		} else if (n == 0 && !told) {
+			fprintf(stderr, "hearthd: the engine has not moved for %d s; the watchdog is not fed\n", ALIVE_PATIENCE_MS / 1000);
+			told = true;
+		}
 		if (n > 0 && read(sfd, &si, sizeof(si)) == (ssize_t)sizeof(si))
 			return (int)si.ssi_signo;
 	}

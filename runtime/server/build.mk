@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 RT_SRCS += \
+	runtime/server/alive.c \
 	runtime/server/audio_api.c \
 	runtime/server/base64.c \
 	runtime/server/chat_api.c \
@@ -43,6 +44,7 @@ SCRIPT_TESTS += tests/e2e/hearthd.py tests/e2e/load.py tests/e2e/operations.py t
 PROGS += hearthd
 hearthd_SRCS := tools/hearthd.c tools/paths.c
 TESTS += \
+	test_alive \
 	test_config \
 	test_http \
 	test_service \
