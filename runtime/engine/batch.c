@@ -398,7 +398,7 @@ static bool take_token(struct engine *e, struct gen *g, uint32_t row, struct hea
 /* A guess that is mostly wrong costs more than it saves. */
 static bool worth_it(const struct gen_result *r)
 {
-	return r->n_forced < 8 || r->n_kept * 2 >= r->n_forced;
+	return r->n_forced < 6 || r->n_kept * 2 >= r->n_forced;
 }
 
 /* The tokens that the step gave @g: one, and those that were foreseen and came true. */
@@ -431,7 +431,12 @@ static void take_tokens(struct engine *e, struct gen *g, struct hearth_err *err)
 	}
 	if (!runs)
 		return;
-	g->n_ahead = g->r.force && !g->r.on_prompt && worth_it(&g->res) ? g->r.force(g->r.arg, g->ahead, OUT_EXTRA) : 0;
+	/* Bolder while it goes well, for a row too many is work for nothing. */
+	if (more && i > more)
+		g->most_ahead = 2 * g->most_ahead < OUT_EXTRA ? 2 * g->most_ahead : OUT_EXTRA;
+	else if (more && i < 2)
+		g->most_ahead = g->most_ahead / 2 ? g->most_ahead / 2 : 1;
+	g->n_ahead = g->r.force && !g->r.on_prompt && worth_it(&g->res) ? g->r.force(g->r.arg, g->ahead, g->most_ahead) : 0;
 }
 
 static void report_prompt(struct engine *e, struct gen *g, struct hearth_err *err)

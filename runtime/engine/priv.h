@@ -52,7 +52,7 @@ struct gen {
 	uint32_t step_out;           /* its first output row */
 	uint32_t step_ahead;         /* rows of the step that are ahead[], at its end */
 	int32_t ahead[OUT_EXTRA];    /* what .force named, not in session.want yet */
-	uint32_t n_ahead;
+	uint32_t n_ahead, most_ahead;   /* most that is asked for: by what came true so far */
 };
 
 struct session {

@@ -203,6 +203,7 @@ static void keep(struct gen *g, const struct gen_request *r)
 	};
 	atomic_store(&g->cancel, false);
 	g->n_ahead = 0;
+	g->most_ahead = 6;
 }
 
 int gen_start(struct session *s, const struct gen_request *r, struct gen **ret_gen,
@@ -221,7 +222,7 @@ int gen_start(struct session *s, const struct gen_request *r, struct gen **ret_g
 	}
 	keep(g, r);
 	if (g->r.force && g->r.max_tokens > 1 && !g->r.on_prompt)
-		g->n_ahead = g->r.force(g->r.arg, g->ahead, OUT_EXTRA);
+		g->n_ahead = g->r.force(g->r.arg, g->ahead, g->most_ahead);
 	g->order = ++e->orders;
 	g->state = GEN_S_QUEUED;
 	s->used = ++e->clock;

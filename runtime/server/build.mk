@@ -7,6 +7,7 @@ RT_SRCS += \
 	runtime/server/chat_request.c \
 	runtime/server/config.c \
 	runtime/server/embed_api.c \
+	runtime/server/flow.c \
 	runtime/server/grammars.c \
 	runtime/server/home_api.c \
 	runtime/server/http.c \

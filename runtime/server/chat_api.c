@@ -9,16 +9,16 @@
 #include <time.h>
 
 #include "server/chat_request.h"
+#include "server/flow.h"
 
-#define PING_MS 10000
 #define LOOK_MS 50              /* how long a client's leaving may go unnoticed */
 
 /* One request under way; lives until the last byte of its answer is taken. */
 struct job {
+	struct flow flow;          /* first: a stream's argument is both; .run is the choice's that runs */
 	struct service *s;
 	struct http_req *r;
 	struct chat_request q;
-	struct run *run;
 	uint32_t choice;           /* which of n */
 	char id[64];
 	time_t created;
@@ -28,11 +28,7 @@ struct job {
 	json_t *calls, *logprobs, *choices;
 	uint64_t n_prompt, n_cached, n_out;
 	struct gen_result last;
-	/* stream */
-	char *out;
-	size_t n_out_bytes, at;
-	bool role_sent, ended;
-	int idle_ms;
+	bool role_sent;            /* stream */
 };
 
 static uint64_t ms3(uint64_t from, uint64_t to)
@@ -107,18 +103,18 @@ static int start(struct job *j, struct hearth_err *err)
 	/* Each choice differs, and a given seed still gives the same n answers. */
 	if (j->choice && o.sample.seed)
 		o.sample.seed += j->choice;
-	return run_start(&o, &j->run, err);
+	return run_start(&o, &j->flow.run, err);
 }
 
 static void job_free(void *arg)
 {
 	struct job *j = arg;
 
-	run_free(j->run);
+	run_free(j->flow.run);
 	chat_request_done(&j->q);
 	free(j->content);
 	free(j->reasoning);
-	free(j->out);
+	flow_done(&j->flow);
 	json_decref(j->calls);
 	json_decref(j->logprobs);
 	json_decref(j->choices);
@@ -127,9 +123,9 @@ static void job_free(void *arg)
 
 static const char *finish_name(const struct job *j)
 {
-	const struct gen_result *g = run_result(j->run);
+	const struct gen_result *g = run_result(j->flow.run);
 
-	if (g->finish == GEN_STOP && run_calls(j->run))
+	if (g->finish == GEN_STOP && run_calls(j->flow.run))
 		return "tool_calls";
 	/* OpenAI knows no word for running out of memory; what was said is cut short, which is "length". */
 	if (g->finish == GEN_MEMORY)
@@ -240,10 +236,10 @@ static bool collect(struct job *j)
 	j->calls = json_array();
 	j->logprobs = json_array();
 	while (!done) {
-		e = run_next(j->run, LOOK_MS);
+		e = run_next(j->flow.run, LOOK_MS);
 		if (!e) {
 			if (http_gone(j->r))
-				run_cancel(j->run);
+				run_cancel(j->flow.run);
 			continue;
 		}
 		switch (e->kind) {
@@ -265,7 +261,7 @@ static bool collect(struct job *j)
 		}
 		run_event_free(e);
 	}
-	j->last = *run_result(j->run);
+	j->last = *run_result(j->flow.run);
 	if (!ok || j->last.finish == GEN_ERROR) {
 		http_error(j->r, 500, "generation_failed", NULL, "%s", ok ? j->last.err.text : "out of memory for the answer");
 		return false;
@@ -320,8 +316,8 @@ static void whole(struct job *j)
 		if (!collect(j))
 			return;
 		json_array_append_new(j->choices, choice_json(j));
-		run_free(j->run);
-		j->run = NULL;
+		run_free(j->flow.run);
+		j->flow.run = NULL;
 		free(j->content);
 		free(j->reasoning);
 		json_decref(j->calls);
@@ -338,25 +334,18 @@ static void whole(struct job *j)
 
 /* -- streams --------------------------------------------------------------------------- */
 
-static void emit(struct job *j, const char *s, size_t n)
-{
-	/* An answer whose memory runs out is broken off, not shortened: next() sees ended without [DONE]. */
-	if (!append(&j->out, &j->n_out_bytes, s, n))
-		j->ended = true;
-}
-
 static void emit_json(struct job *j, json_t *o)
 {
 	char *t = o ? json_dumps(o, JSON_COMPACT) : NULL;
 
 	json_decref(o);
 	if (!t) {
-		j->ended = true;
+		j->flow.ended = true;
 		return;
 	}
-	emit(j, "data: ", 6);
-	emit(j, t, strlen(t));
-	emit(j, "\n\n", 2);
+	flow_put(&j->flow, "data: ", 6);
+	flow_put(&j->flow, t, strlen(t));
+	flow_put(&j->flow, "\n\n", 2);
 	free(t);
 }
 
@@ -407,7 +396,7 @@ static void begin_choice(struct job *j)
 
 static void end_choice(struct job *j)
 {
-	const struct gen_result *g = run_result(j->run);
+	const struct gen_result *g = run_result(j->flow.run);
 	struct hearth_err err = { 0 };
 	json_t *c;
 	int rc;
@@ -420,7 +409,7 @@ static void end_choice(struct job *j)
 		emit_json(j, json_pack("{s:{s:s,s:s,s:n,s:s}}", "error", "message",
 				       g->finish == GEN_ERROR ? g->err.text : "the answer was cancelled", "type", "server_error",
 				       "param", "code", gen_finish_name(g->finish)));
-		j->ended = true;
+		j->flow.ended = true;
 		return;
 	}
 	/* In a chunk of its own, empty: strict readers drop what comes beside a finish_reason. */
@@ -432,14 +421,14 @@ static void end_choice(struct job *j)
 	if (j->choice + 1 == j->q.n)
 		json_object_set_new(c, "timings", api_timings(g));
 	emit_json(j, c);
-	run_free(j->run);
-	j->run = NULL;
+	run_free(j->flow.run);
+	j->flow.run = NULL;
 	if (++j->choice < j->q.n) {
 		j->role_sent = false;
 		rc = start(j, &err);
 		if (rc) {
 			emit_json(j, json_pack("{s:{s:s,s:s}}", "error", "message", err.text, "type", "server_error"));
-			j->ended = true;
+			j->flow.ended = true;
 		}
 		return;
 	}
@@ -448,12 +437,14 @@ static void end_choice(struct job *j)
 		json_object_set_new(c, "usage", usage(j));
 		emit_json(j, c);
 	}
-	emit(j, "data: [DONE]\n\n", 14);
-	j->ended = true;
+	flow_put(&j->flow, "data: [DONE]\n\n", 14);
+	j->flow.ended = true;
 }
 
-static void take_event(struct job *j, struct run_event *e)
+static void take_event(struct flow *f, struct run_event *e)
 {
+	struct job *j = (struct job *)f;
+
 	if (!j->role_sent)
 		begin_choice(j);
 	switch (e->kind) {
@@ -482,40 +473,6 @@ static void take_event(struct job *j, struct run_event *e)
 	run_event_free(e);
 }
 
-static long stream_next(void *arg, char *buf, size_t cap)
-{
-	struct job *j = arg;
-	size_t n;
-
-	while (j->at == j->n_out_bytes) {
-		struct run_event *e;
-
-		j->at = j->n_out_bytes = 0;
-		if (j->ended)
-			return 0;
-		e = run_next(j->run, LOOK_MS);
-		if (!e) {
-			if (http_gone(j->r))
-				return -1;
-			j->idle_ms += LOOK_MS;
-			if (j->idle_ms >= PING_MS) {
-				emit(j, ": ping\n\n", 8);
-				j->idle_ms = 0;
-			}
-			continue;
-		}
-		j->idle_ms = 0;
-		take_event(j, e);
-		/* What is ready goes in one piece. */
-		while (!j->ended && j->run && (e = run_next(j->run, 0)))
-			take_event(j, e);
-	}
-	n = j->n_out_bytes - j->at < cap ? j->n_out_bytes - j->at : cap;
-	memcpy(buf, j->out + j->at, n);
-	j->at += n;
-	return (long)n;
-}
-
 static void streamed(struct job *j)
 {
 	struct hearth_err err = { 0 };
@@ -527,7 +484,7 @@ static void streamed(struct job *j)
 		return;
 	}
 	j->calls = json_array();
-	http_stream(j->r, 200, "text/event-stream", stream_next, job_free, j);
+	http_stream(j->r, 200, "text/event-stream", flow_next, job_free, j);
 }
 
 static void handle(struct service *s, struct http_req *r, bool chat)
@@ -540,7 +497,8 @@ static void handle(struct service *s, struct http_req *r, bool chat)
 		return;
 	}
 	j->s = s;
-	j->r = r;
+	j->r = j->flow.r = r;
+	j->flow.take = take_event;
 	j->created = time(NULL);
 	snprintf(j->id, sizeof(j->id), "%s%s", chat ? "chatcmpl-" : "cmpl-hrt-", http_id(r) + 4);
 	if (!chat_request_parse(s, r, chat, &j->q)) {

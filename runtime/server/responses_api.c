@@ -14,6 +14,7 @@
 
 #include "server/chat_api.h"
 #include "server/chat_request.h"
+#include "server/flow.h"
 
 #define LOOK_MS 50
 
@@ -117,10 +118,10 @@ fail:
 /* -- the answer -------------------------------------------------------------------------- */
 
 struct response {
+	struct flow flow;          /* first: a stream's argument is both */
 	struct service *s;
 	struct http_req *r;
 	struct chat_request q;
-	struct run *run;
 	char id[64];
 	time_t created;
 	json_t *output;            /* finished items */
@@ -128,10 +129,6 @@ struct response {
 	size_t n_text;
 	bool open;                 /* a message item has begun */
 	uint32_t seq;
-	/* stream */
-	char *out;
-	size_t n_out, at;
-	bool ended;
 };
 
 static bool grow(char **to, size_t *n, const char *s, size_t len)
@@ -155,7 +152,7 @@ static json_t *message_item(const struct response *j, const char *status)
 
 static json_t *response_json(const struct response *j, const char *status, const char *why)
 {
-	const struct gen_result *g = j->run ? run_result(j->run) : NULL;
+	const struct gen_result *g = j->flow.run ? run_result(j->flow.run) : NULL;
 	json_t *o = json_pack("{s:s,s:s,s:I,s:s,s:s,s:O,s:b,s:n}", "id", j->id, "object", "response", "created_at", (json_int_t)j->created,
 			      "status", status, "model", j->s->model_id, "output", j->output, "store", 0, "error");
 
@@ -185,9 +182,15 @@ static void send_event(struct response *j, const char *type, json_t *o)
 	json_object_set_new(o, "sequence_number", json_integer(j->seq++));
 	t = json_dumps(o, JSON_COMPACT);
 	json_decref(o);
-	if (!t || !grow(&j->out, &j->n_out, "event: ", 7) || !grow(&j->out, &j->n_out, type, strlen(type)) ||
-	    !grow(&j->out, &j->n_out, "\ndata: ", 7) || !grow(&j->out, &j->n_out, t, strlen(t)) || !grow(&j->out, &j->n_out, "\n\n", 2))
-		j->ended = true;
+	if (!t) {
+		j->flow.ended = true;
+		return;
+	}
+	flow_put(&j->flow, "event: ", 7);
+	flow_put(&j->flow, type, strlen(type));
+	flow_put(&j->flow, "\ndata: ", 7);
+	flow_put(&j->flow, t, strlen(t));
+	flow_put(&j->flow, "\n\n", 2);
 	free(t);
 }
 
@@ -243,7 +246,7 @@ static bool take(struct response *j, struct run_event *e, bool stream)
 	case RUN_CONTENT:
 		open_message(j, stream);
 		if (!grow(&j->text, &j->n_text, e->text, e->len))
-			j->ended = true;
+			j->flow.ended = true;
 		if (stream) {
 			p = place(j);
 			json_object_set_new(p, "delta", json_stringn(e->text, e->len));
@@ -269,7 +272,7 @@ static bool take(struct response *j, struct run_event *e, bool stream)
 		break;
 	case RUN_DONE:
 		end = true;
-		g = run_result(j->run);
+		g = run_result(j->flow.run);
 		close_message(j, stream);
 		if (!stream)
 			break;
@@ -279,7 +282,7 @@ static bool take(struct response *j, struct run_event *e, bool stream)
 			send_event(j, "response.incomplete", json_pack("{s:o}", "response", response_json(j, "incomplete", "max_output_tokens")));
 		else
 			send_event(j, "response.failed", json_pack("{s:o}", "response", response_json(j, "failed", NULL)));
-		j->ended = true;
+		j->flow.ended = true;
 		break;
 	default:
 		break;
@@ -292,35 +295,17 @@ static void response_free(void *arg)
 {
 	struct response *j = arg;
 
-	run_free(j->run);
+	run_free(j->flow.run);
 	chat_request_done(&j->q);
 	json_decref(j->output);
 	free(j->text);
-	free(j->out);
+	flow_done(&j->flow);
 	free(j);
 }
 
-static long stream_next(void *arg, char *buf, size_t cap)
+static void take_event(struct flow *f, struct run_event *e)
 {
-	struct response *j = arg;
-	size_t n;
-
-	while (j->at == j->n_out) {
-		struct run_event *e;
-
-		j->at = j->n_out = 0;
-		if (j->ended)
-			return 0;
-		e = run_next(j->run, LOOK_MS);
-		if (e)
-			take(j, e, true);
-		else if (http_gone(j->r))
-			return -1;
-	}
-	n = j->n_out - j->at < cap ? j->n_out - j->at : cap;
-	memcpy(buf, j->out + j->at, n);
-	j->at += n;
-	return (long)n;
+	take((struct response *)f, e, true);
 }
 
 static void whole(struct response *j)
@@ -329,16 +314,16 @@ static void whole(struct response *j)
 	bool end = false;
 
 	while (!end) {
-		struct run_event *e = run_next(j->run, LOOK_MS);
+		struct run_event *e = run_next(j->flow.run, LOOK_MS);
 
 		if (e)
 			end = take(j, e, false);
 		else if (http_gone(j->r))
-			run_cancel(j->run);
+			run_cancel(j->flow.run);
 	}
-	g = run_result(j->run);
-	if (g->finish == GEN_ERROR || j->ended)
-		http_error(j->r, 500, "generation_failed", NULL, "%s", j->ended ? "out of memory for the answer" : g->err.text);
+	g = run_result(j->flow.run);
+	if (g->finish == GEN_ERROR || j->flow.ended)
+		http_error(j->r, 500, "generation_failed", NULL, "%s", j->flow.ended ? "out of memory for the answer" : g->err.text);
 	else if (g->finish == GEN_CANCELLED)
 		http_error(j->r, 499, "cancelled", NULL, "the answer was cancelled");
 	else
@@ -361,7 +346,8 @@ void api_responses(struct http_req *r, void *service)
 		return;
 	}
 	j->s = s;
-	j->r = r;
+	j->r = j->flow.r = r;
+	j->flow.take = take_event;
 	j->created = time(NULL);
 	j->output = json_array();
 	snprintf(j->id, sizeof(j->id), "resp_%s", http_id(r) + 4);
@@ -374,7 +360,7 @@ void api_responses(struct http_req *r, void *service)
 		return;
 	}
 	o = chat_request_run(&j->q, s, r);
-	rc = run_start(&o, &j->run, &err);
+	rc = run_start(&o, &j->flow.run, &err);
 	if (rc) {
 		api_start_failed(s, r, rc, &err);
 		response_free(j);
@@ -387,5 +373,5 @@ void api_responses(struct http_req *r, void *service)
 	}
 	send_event(j, "response.created", json_pack("{s:o}", "response", response_json(j, "in_progress", NULL)));
 	send_event(j, "response.in_progress", json_pack("{s:o}", "response", response_json(j, "in_progress", NULL)));
-	http_stream(r, 200, "text/event-stream", stream_next, response_free, j);
+	http_stream(r, 200, "text/event-stream", flow_next, response_free, j);
 }

@@ -25,6 +25,8 @@ struct run {
 	enum run_mode mode;
 	bool no_calls, raw, whole;
 	uint32_t left;             /* tokens that may still come */
+	struct run_event *text;    /* the last event, if it is text and nobody took it yet */
+	size_t text_cap;
 	struct grammar *grammar;
 	struct gmatch *match;
 	bool in_grammar, thinking;
@@ -41,6 +43,7 @@ struct run {
 	pthread_cond_t more;
 	struct run_event *head, **end;
 	bool done;                 /* RUN_DONE is queued */
+	bool resting;              /* run_rest() */
 	pthread_mutex_t settling;
 	bool settled;              /* the session was given back */
 };
@@ -58,12 +61,14 @@ static void push(struct run *r, struct run_event *e)
 {
 	e->next = NULL;
 	pthread_mutex_lock(&r->lock);
+	r->text = e->kind == RUN_CONTENT || e->kind == RUN_REASONING ? e : NULL;
+	r->text_cap = e->len + 1;
 	*r->end = e;
 	r->end = &e->next;
 	if (e->kind == RUN_DONE)
 		r->done = true;
 	/* Who wants the whole answer is not woken for its parts. */
-	if (r->done || !r->whole)
+	if (r->done || !(r->whole || r->resting))
 		pthread_cond_signal(&r->more);
 	pthread_mutex_unlock(&r->lock);
 }
@@ -96,14 +101,43 @@ static void out_of_memory(struct run *r)
 		err_set(&r->fail, -ENOMEM, "out of memory for the answer");
 }
 
+/* Text behind text of the same kind that nobody took yet is one event. False: it is not that. */
+static bool joined(struct run *r, enum run_event_kind kind, const char *s, size_t n)
+{
+	struct run_event *e;
+	bool yes = false;
+	char *p;
+
+	pthread_mutex_lock(&r->lock);
+	e = r->text;
+	if (e && e->kind == kind) {
+		p = e->len + n + 1 > r->text_cap ? realloc(e->text, (e->len + n + 1) * 2) : e->text;
+		yes = p != NULL;
+		if (yes && e->len + n + 1 > r->text_cap)
+			r->text_cap = (e->len + n + 1) * 2;
+	}
+	if (yes) {
+		e->text = p;
+		memcpy(e->text + e->len, s, n);
+		e->len += n;
+		e->text[e->len] = 0;
+	}
+	pthread_mutex_unlock(&r->lock);
+	return yes;
+}
+
 static void on_text(struct run *r, enum run_event_kind kind, const char *s, size_t n)
 {
-	struct run_event *e = n ? event(kind, s, n) : NULL;
+	struct run_event *e;
 
-	if (e)
-		push(r, e);
-	else if (n)
+	if (!n || joined(r, kind, s, n))
+		return;
+	e = event(kind, s, n);
+	if (!e) {
 		out_of_memory(r);
+		return;
+	}
+	push(r, e);
 }
 
 static void sink_content(void *ctx, const char *s, size_t n)
@@ -394,18 +428,38 @@ fail_said:
 	return rc;
 }
 
-struct run_event *run_next(struct run *r, int wait_ms)
+static struct timespec in_ms(int ms)
 {
 	struct timespec until;
-	struct run_event *e;
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += wait_ms / 1000;
-	until.tv_nsec += (long)(wait_ms % 1000) * 1000000;
+	until.tv_sec += ms / 1000;
+	until.tv_nsec += (long)(ms % 1000) * 1000000;
 	if (until.tv_nsec >= 1000000000) {
 		until.tv_nsec -= 1000000000;
 		until.tv_sec++;
 	}
+	return until;
+}
+
+void run_rest(struct run *r, int ms)
+{
+	const struct timespec until = in_ms(ms);
+
+	pthread_mutex_lock(&r->lock);
+	r->resting = true;
+	while (!r->done)
+		if (pthread_cond_timedwait(&r->more, &r->lock, &until))
+			break;
+	r->resting = false;
+	pthread_mutex_unlock(&r->lock);
+}
+
+struct run_event *run_next(struct run *r, int wait_ms)
+{
+	const struct timespec until = in_ms(wait_ms);
+	struct run_event *e;
+
 	pthread_mutex_lock(&r->lock);
 	while (!r->done && (r->whole || !r->head))
 		if (pthread_cond_timedwait(&r->more, &r->lock, &until))
@@ -415,6 +469,8 @@ struct run_event *run_next(struct run *r, int wait_ms)
 		r->head = e->next;
 		if (!r->head)
 			r->end = &r->head;
+		if (e == r->text)
+			r->text = NULL;
 	}
 	pthread_mutex_unlock(&r->lock);
 	return e;

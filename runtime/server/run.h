@@ -62,6 +62,8 @@ int run_start(const struct run_opts *o, struct run **ret, struct hearth_err *err
  * @wait_ms; NULL when there was none in that time. After RUN_DONE none follow.
  */
 struct run_event *run_next(struct run *r, int wait_ms);
+/* Lets @ms pass, or until the run is done: what comes meanwhile wakes nobody. */
+void run_rest(struct run *r, int ms);
 void run_event_free(struct run_event *e);
 void run_cancel(struct run *r);
 /* Valid once RUN_DONE was read. */

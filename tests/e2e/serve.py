@@ -222,7 +222,7 @@ def test_leaving(d):
         body = {"prompt": SYSTEM if how != "in its prompt" else "never said before " * 300, "temperature": 0, "max_tokens": 1200, "logit_bias": ends}
         raw = json.dumps({**body, "stream": how == "streamed"}).encode()
         s = socket.create_connection(("127.0.0.1", d.port), timeout=60)
-        s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(raw) + raw)
+        s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(raw) + raw)
         if how == "streamed":
             got = b""
             while got.count(b"data: ") < 5:
@@ -320,7 +320,7 @@ def test_oversize(d):
         time.sleep(0.05)
     check(b - a < 30000, "long chats leave no memory behind", (a, b))
     for name, line in (("a request line of 100 kB", b"GET /" + b"x" * 100000 + b" HTTP/1.1\r\n\r\n"), ("10,000 headers", b"GET /health HTTP/1.1\r\n" + b"".join(b"X-%d: y\r\n" % i for i in range(10000)) + b"\r\n"),
-                       ("a header of a megabyte", b"GET /health HTTP/1.1\r\nX: " + b"y" * 1000000 + b"\r\n\r\n"), ("a length below nought", b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n")):
+                       ("a header of a megabyte", b"GET /health HTTP/1.1\r\nX: " + b"y" * 1000000 + b"\r\n\r\n"), ("a length below nought", b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -5\r\n\r\n")):
         with socket.create_connection(("127.0.0.1", d.port), timeout=60) as c:
             try:
                 c.sendall(line)

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#include "server/flow.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define PING_MS 10000
+#define LOOK_MS 50              /* how long a client's leaving may go unnoticed */
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void flow_put(struct flow *f, const char *s, size_t n)
+{
+	if (f->n + n > f->cap) {
+		const size_t cap = (f->n + n) * 2 + 1024;
+		char *p = realloc(f->out, cap);
+
+		if (!p) {
+			f->ended = true;
+			return;
+		}
+		f->out = p;
+		f->cap = cap;
+	}
+	memcpy(f->out + f->n, s, n);
+	f->n += n;
+}
+
+static void pace(struct flow *f)
+{
+	const uint64_t gone = f->sent_ns ? now_ns() - f->sent_ns : FLOW_MS * 1000000u;
+
+	if (f->run && gone < FLOW_MS * 1000000u)
+		run_rest(f->run, FLOW_MS - (int)(gone / 1000000u));
+}
+
+long flow_next(void *flow, char *buf, size_t cap)
+{
+	struct flow *f = flow;
+	struct run_event *e;
+	size_t n;
+
+	while (f->at == f->n) {
+		f->at = f->n = 0;
+		if (f->ended)
+			return 0;
+		pace(f);
+		e = run_next(f->run, LOOK_MS);
+		if (!e) {
+			if (http_gone(f->r))
+				return -1;
+			f->idle_ms += LOOK_MS;
+			if (f->idle_ms >= PING_MS) {
+				flow_put(f, ": ping\n\n", 8);
+				f->idle_ms = 0;
+			}
+			continue;
+		}
+		f->idle_ms = 0;
+		f->take(f, e);
+		/* What is ready goes in one piece. */
+		while (!f->ended && f->run && (e = run_next(f->run, 0)))
+			f->take(f, e);
+		f->sent_ns = now_ns();
+	}
+	n = f->n - f->at < cap ? f->n - f->at : cap;
+	memcpy(buf, f->out + f->at, n);
+	f->at += n;
+	return (long)n;
+}
+
+void flow_done(struct flow *f)
+{
+	free(f->out);
+}
