@@ -26,7 +26,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(ROOT, os.environ.get("BUILD", "build"))
 MODEL = os.environ.get("HEARTH_MODEL", os.path.join(ROOT, "models", "home-q8_0.gguf"))
-SEEDS = int(os.environ.get("SCHEMA_SEEDS", "3"))
+SEEDS = int(os.environ.get("SCHEMA_SEEDS", "2"))
 count = failed = 0
 
 

@@ -78,7 +78,7 @@ class Daemon:
 
 
 NAMES = ["kitchen light", "bedroom lamp", "hall fan", "garden gate", "office heater", "cellar pump"]
-SYSTEM = "You are a voice assistant for a home. Answer in one short sentence.\n" + "\n".join(f"- name: {n} {i}" for i in range(20) for n in NAMES[:3])
+SYSTEM = "You are a voice assistant for a home. Answer in one short sentence.\n" + "\n".join(f"- name: {n} {i}" for i in range(7) for n in NAMES[:3])
 
 
 def ask(text, **more):
@@ -106,10 +106,10 @@ def test_same(tmp):
     plain = Daemon(tmp, model=", jump_forward: false, chunk: 32", more="cache: {enabled: false}")
     full = Daemon(tmp)
     kept = forced = 0
-    for i, temp in enumerate((0, 0.7, 2)):
+    for i, temp in enumerate((0, 2)):
         for what, more in (("text", {}), ("a call by choice", {"tools": TOOLS}), ("a forced call", {"tools": TOOLS, "tool_choice": "required"}), ("JSON", {"response_format": FORMAT})):
             same, detail, cached = True, "", 0
-            for turn, q in enumerate(("turn on the kitchen light", "turn on the hall fan", "switch the bedroom lamp off", "turn on the kitchen light")):
+            for turn, q in enumerate(("turn on the kitchen light", "turn on the hall fan", "turn on the kitchen light")):
                 body = ask(q, temperature=temp, seed=7 + turn, **more)
                 a, b = plain.chat(body)[1], full.chat(body)[1]
                 same = same and said(a) == said(b)
@@ -120,7 +120,7 @@ def test_same(tmp):
                 same = same and a["usage"]["prompt_tokens_details"]["cached_tokens"] == 0
             check(same, f"with caches and jump-forward the same, temperature {temp}: {what}", detail)
             if i == 0:
-                check(cached > 3 * 400, "and most of the prompt was found: " + what, cached)
+                check(cached > 0.6 * 3 * b["usage"]["prompt_tokens"], "and most of the prompt was found: " + what, cached)
     check(0 < kept <= forced, f"jump-forward computed ahead ({kept} of {forced} tokens came true)")
     check(full.metric("forced_tokens_kept_total") == kept, "and the metrics say so")
     # six at once, of which four run together
@@ -192,7 +192,7 @@ def test_hints(d):
     for i in range(12):
         d.chat({"messages": [{"role": "user", "content": f"{i} " + "all sorts of other things are said here " * 100}], "max_tokens": 1})
     j = d.chat(ask("turn off the hall fan", **genie))[1]
-    check(j["usage"]["prompt_tokens_details"]["cached_tokens"] > 400, "the boundary that it named is still there after a flood", j["usage"])
+    check(j["usage"]["prompt_tokens_details"]["cached_tokens"] > 0.6 * j["usage"]["prompt_tokens"], "the boundary that it named is still there after a flood", j["usage"])
 
 
 def test_embeddings(tmp, d):
@@ -242,14 +242,14 @@ def test_leaving(d):
         check(d.metric("requests_waiting") == 0, "nor waits for it")
     want = d.chat(ask("turn on the hall fan"))[1]
     j = d.chat(ask("turn on the hall fan"))[1]
-    check(said(want) == said(j) and j["usage"]["prompt_tokens_details"]["cached_tokens"] > 400, "the cache is right afterwards", (said(want), said(j)))
+    check(said(want) == said(j) and j["usage"]["prompt_tokens_details"]["cached_tokens"] > 0.6 * j["usage"]["prompt_tokens"], "the cache is right afterwards", (said(want), said(j)))
 
 
 def test_queue(tmp):
     keys = "keys:\n  - {name: v, key: voice-voice-voice-1, priority: voice}\n  - {name: b, key: back-back-back-back, priority: background}\n"
     d = Daemon(tmp, http=", queue: 2, request_seconds: 2", more=keys)
     ends = {str(t): -100 for t in d.call("POST", "/tokenize", {"content": "<|im_end|><|endoftext|>"}, key="voice-voice-voice-1")[1]["tokens"]}
-    long = ask("tell me everything", max_tokens=1500, logit_bias=ends)
+    long = ask("tell me everything", max_tokens=700, logit_bias=ends)
     order, codes = [], []
 
     def one(name, key, body):
@@ -257,7 +257,7 @@ def test_queue(tmp):
         order.append(name)
         codes.append((s, r.getheader("Retry-After"), j.get("error", {}).get("code")))
 
-    ts = [threading.Thread(target=one, args=(f"b{i}", "back-back-back-back", long)) for i in range(12)]
+    ts = [threading.Thread(target=one, args=(f"b{i}", "back-back-back-back", long)) for i in range(9)]
     [t.start() for t in ts]
     time.sleep(0.1)
     t0 = time.time()
@@ -278,9 +278,9 @@ def test_oversize(d):
     wide = {"type": "object", "properties": {f"p{i}": {"type": "string", "maxLength": 20} for i in range(3000)}}
     cases = [
         ("a chat of 100,000 messages", many(100000), None, 400, "context_length_exceeded"),
-        ("a chat of 250,001 messages", many(250000), None, 400, None),
+        ("a chat of 200,003 messages", many(200002), None, 400, "invalid_value"),
         ("a body over the limit", None, b"x" * (33 << 20), 413, "too_large"),
-        ("one text of 20 MB", ask("word " * 4_000_000), None, 400, "context_length_exceeded"),
+        ("one text of 10 MB", ask("word " * 2_000_000), None, 400, "context_length_exceeded"),
         ("JSON nested 100,000 deep", None, deep(100000), 400, "invalid_json"),
         ("5,000 tools", ask("hi", tools=[tool(f"t{i}", {"a": {"type": "string"}}, []) for i in range(5000)]), None, 400, None),
         ("a schema of 3,000 properties", ask("hi", response_format={"type": "json_schema", "json_schema": {"schema": wide}}), None, 400, "unsupported_schema"),
@@ -311,7 +311,7 @@ def test_oversize(d):
         s, j, _ = d.chat(ask("turn on the hall fan", max_tokens=2))
         check(s == 200, "and the next is served", j)
     a = rss()
-    for _ in range(3):
+    for _ in range(2):
         d.call("POST", "/v1/chat/completions", many(100000))
     for _ in range(200):   # the answer comes before its request's memory goes
         b = rss()
