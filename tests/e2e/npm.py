@@ -17,6 +17,13 @@ def cache():
 
 def install(*names):
     """The folder whose node_modules holds them, and why not (one of them is None)."""
+    try:
+        node = subprocess.run(["node", "--version"], capture_output=True, text=True, timeout=60).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return None, "node is not installed"
+    # the clients' own wish is newer still; 20 is what they have been seen to run on
+    if int(node.lstrip("v").split(".")[0] or 0) < 20:
+        return None, f"node {node} is older than the clients run on"
     where = os.path.join(cache(), "npm-" + "-".join(f"{n}-{PINS[n][0]}" for n in names))
     lock = os.path.join(where, "node_modules", ".package-lock.json")
     if not os.path.exists(lock):
