@@ -17,7 +17,7 @@ import npm
 from hearthd import KEY, ROOT, Daemon, WebSocket, call, check
 
 HOME = os.path.join(ROOT, "docs/examples/home.yaml")
-CONF = f"""model: {{path: {{model}}, id: home, context: 2048, sessions: 4, threads: 2}}
+CONF = f"""model: {{path: {{model}}, id: home, context: 4096, sessions: 4, threads: 2}}
 http: {{host: 127.0.0.1, port: 0TLS}}
 speech: {{stt: true, tts: true, cache: {{dir}}, home: {HOME}}}
 keys:
