@@ -61,7 +61,7 @@ if [ "$tier" = all ] || [ "$tier" = unit ]; then
 fi
 if [ "$tier" = all ] || [ "$tier" = scripts ]; then
 	for t in $(list SCRIPT_TESTS); do
-		wanted "$t" && run_one "$t" "${SCRIPT_TIMEOUT:-900}" "$t"
+		wanted "$t" && run_one "$t" "${SCRIPT_TIMEOUT:-1500}" "$t"
 	done
 fi
 if [ "$tier" = all ] || [ "$tier" = fuzz ]; then

@@ -8,7 +8,7 @@
 #
 # LIST is a file of tests/vm/*.list without its ending; default: all. Emulated
 # (TCG), never KVM: it runs anywhere, and the same everywhere.
-# VM_TIMEOUT: seconds after which a guest counts as hung (600).
+# VM_TIMEOUT: seconds after which a guest counts as hung (900).
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 suite=${1:-bookworm} arch=${2:-amd64} list=${3:-all}
@@ -198,7 +198,7 @@ arm64)
 esac
 : >"$out/result.log"
 start=$SECONDS
-timeout -k 5 "${VM_TIMEOUT:-600}" $qemu "${args[@]}" -append "$append" </dev/null >"$out/qemu.log" 2>&1
+timeout -k 5 "${VM_TIMEOUT:-900}" $qemu "${args[@]}" -append "$append" </dev/null >"$out/qemu.log" 2>&1
 rc=$?
 tr -d '\r' <"$out/result.log" | sed "s/^ok - /ok - $name: /; s/^not ok - /not ok - $name: /" | grep -vE '^(success|failure)$'
 word=$(tr -d '\r' <"$out/result.log" | tail -n 1)
