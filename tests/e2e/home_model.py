@@ -210,6 +210,38 @@ def the_shipped_model_answers_through_the_engine():
 
 
 @case
+def a_file_that_training_goes_on_from_is_read_and_written_again_bit_for_bit():
+    try:
+        import numpy  # noqa: F401
+        import gguf_in
+        import gguf_out
+    except ImportError:
+        return "no numpy"
+    if not os.path.exists(MODEL):
+        return "there is no model at %s" % MODEL
+
+    class Shape:
+        vocab, d, layers, ff, heads, kv, head, theta, eps, ctx = 4096, 512, 8, 1024, 8, 2, 64, 10000.0, 1e-6, 4096
+    meta, tensors = gguf_in.read(MODEL)
+    tok = gguf_in.tokenizer(meta)
+    assert tok.decode(tok.encode("turn on the lamp")) == "turn on the lamp"
+    state = {**tensors, **{n[:-len(".weight")]: w for n, w in tensors.items()}}
+    with tempfile.TemporaryDirectory() as d:
+        again = gguf_out.write(os.path.join(d, "x.gguf"), meta["general.name"], Shape, tok, state, "q8_0")
+        with open(again, "rb") as a, open(MODEL, "rb") as b:
+            assert a.read() == b.read()
+        for bad in (b"", b"GGUF", b"GGUF\2\0\0\0" + bytes(16), open(MODEL, "rb").read(100000)):
+            with open(again, "wb") as f:
+                f.write(bad)
+            try:
+                gguf_in.read(again)
+            except ValueError as e:
+                assert again in str(e), e
+            else:
+                raise AssertionError("%d bytes were read as a model" % len(bad))
+
+
+@case
 def with_the_grammar_every_call_is_well_formed():
     if not os.path.exists(MODEL):
         return "there is no model at %s" % MODEL

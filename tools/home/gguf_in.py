@@ -35,6 +35,13 @@ class Reader:
 
 def read(path):
     """({key: value}, {tensor name: float32 array})"""
+    try:
+        return _read(path)
+    except (struct.error, UnicodeDecodeError, KeyError, IndexError):
+        raise ValueError("%s: damaged, or cut off" % path) from None
+
+
+def _read(path):
     with open(path, "rb") as f:
         r = Reader(f.read())
     magic, version, n_tensors, n_kv = r.take("<IIQQ")
@@ -53,6 +60,8 @@ def read(path):
     out = {}
     for name, shape, kind, off in infos:
         n = int(np.prod(shape))
+        if base + off + (n * 4 if kind == 0 else n // 32 * 34) > len(r.data):
+            raise ValueError("%s: ends before %s does" % (path, name))
         if kind == 0:
             w = np.frombuffer(r.data, "<f4", n, base + off)
         elif kind == 8:

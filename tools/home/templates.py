@@ -2982,11 +2982,11 @@ def _lines():
         new = [Line(key, x) for x in dict.fromkeys(split(more.get(key, "")))] + [Line(key, x, True) for x in dict.fromkeys(grown.get(key, ()))]
         # what one line keeps out of training, no other line brings back
         forms = lambda xs: {f for x in xs for f in x.forms() or {x.text}}
-        known, kept = forms(x for x in ls if not x.held), forms(x for x in ls if x.held)
-        for x in new:
+        known = forms(x for x in ls if not x.held)
+        for x in ls + new:
             if x.held and known & forms([x]):
                 x.held = False
-        kept |= forms(x for x in new if x.held)
+        kept = forms(x for x in ls + new if x.held)
         out[key] = ls + [x for x in new if x.text not in seen and (x.held or not kept & forms([x]))]
     return out
 
