@@ -63,16 +63,38 @@ extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_ge
 				      a->seg[0].w.rows != a->seg[1].w.rows)))
 		return -EINVAL;
 	type = a->seg[0].w.type;
-	wm = shape == 82 ? 4 : gs_wm(type, shape);
+	for (u32 i = 1; i < a->nseg; i++)
+		k.mixed |= a->seg[i].w.type != type;
+	if (k.mixed) {
+		if (shape == 82 || a->mode == HK_SWIGLU)
+			return -EINVAL;
+		for (u32 i = 0; i < a->nseg; i++)
+			if (a->seg[i].w.type != T_Q4_K && a->seg[i].w.type != T_Q6_K)
+				return -EINVAL;
+		type = T_Q4_K;
+	}
+	wm = 4;
+	if (shape == 8 && type != T_F16 && type != T_Q6_K && type != T_Q8_0 && !k.mixed)
+		wm = 5;
+	if (shape == 5 && (type == T_Q6_K || type == T_Q8_0 || k.mixed))   /* two blocks would spill */
+		wm = 5;
+	if (shape == 5 && a->mode == HK_SWIGLU && type != T_F16) {   /* see gs_blocks() */
+		const u32 pairs = a->seg[0].w.rows / TILE_ROWS;
+
+		if ((pairs + 3) / 4 > (u32)d->sms && (pairs + 4) / 5 <= (u32)d->sms)
+			wm = 5;
+	}
+	k.wm = wm;
 	for (u32 i = 0; i < a->nseg; i++) {
 		const struct hk_mat *w = &a->seg[i].w;
 
-		if (!w->packed || w->type != type || w->cols != a->cols || (uintptr_t)w->w % 16)
+		if (!w->packed || (w->type != type && !k.mixed) || w->cols != a->cols || (uintptr_t)w->w % 16)
 			return -EINVAL;
 		k.seg[i].w = (const u8 *)w->w;
 		k.seg[i].bias = a->seg[i].bias;
 		k.seg[i].y = a->seg[i].y;
 		k.seg[i].ldy = a->seg[i].ldy;
+		k.seg[i].type = w->type;
 		k.seg[i].tiles = w->rows / TILE_ROWS;
 		k.seg[i].block0 = blocks;
 		if (a->mode != HK_SWIGLU)
@@ -105,13 +127,15 @@ extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_ge
 	splits = 1;
 	if ((a->partial && a->count && blocks * cols_n <= HK_GEMM_COUNTS) || a->apart) {
 		const bool wide = shape == 82;
-		const float unit = wide ? 1 : shape == 8 ? 2.4f : shape == 5 ? 1.5f : 0.6f + 0.13f * (float)shape;
-		const float start = wide ? 0 : 1.5f, merge = wide ? 1 : a->apart ? 0.3f : 2.5f;
-		const float part = wide ? 0.5f : a->apart ? 0.1f : 0.15f;
+		const u32 slots = (u32)d->sms * (wide || type == T_F16 ? 1 : gs_blocks(shape, wm));
+		/* a unit's time with two blocks an SM, or with one */
+		const float unit = wide ? 1 : slots > (u32)d->sms ? 0.7f + 0.1f * (float)shape : 0.3f * (float)shape;
+		const float start = wide ? 0 : 1.5f, merge = wide ? 1 : a->apart ? 0.5f : 2.5f;
+		const float part = wide ? 0.5f : 0.15f;
 		float best = 1e30f;
 
 		for (u32 s = 1; s <= 16 && s <= (wide ? (units + 1) / 2 : units); s++) {
-			float waves = (float)((blocks * cols_n * s + (u32)d->sms - 1) / (u32)d->sms);
+			float waves = (float)((blocks * cols_n * s + slots - 1) / slots);
 			float cost = waves * (start + unit * (float)((units + s - 1) / s)) +
 				     (s > 1 ? merge + part * (float)s : 0);
 

@@ -11,11 +11,14 @@ struct gm_seg {
 	const float *bias;
 	float *y;
 	u32 ldy, tiles, block0;
+	int type;
 };
 struct gm_args {
 	gm_seg seg[3];
 	const u8 *w2;
 	u32 nseg, n, cols, groups, groups_out, splits;
+	u32 wm;                /* pairs of tiles of a block */
+	bool mixed;            /* Q4_K and Q6_K segments in one launch */
 	size_t apart;          /* floats from one part of k to the next, left unadded; or 0 */
 	const u8 *act;
 	const float *act_scale;
@@ -27,13 +30,11 @@ struct gm_args {
 };
 
 /*
- * Pairs of tiles of a block for up to 64 tokens, one block an SM: five fit more
- * matrices into one wave of blocks than four, and ten warps hide more than eight.
+ * For up to 64 tokens: a block has four pairs of tiles, two blocks an SM; or five,
+ * one block an SM with ten warps, where that fits the rows into one wave. 64
+ * tokens take too many registers for two.
  */
-constexpr u32 gs_wm(int type, u32 nt)
-{
-	return type == T_F16 || (nt == 8 && (type == T_Q6_K || type == T_Q8_0)) ? 4 : 5;
-}
+constexpr u32 gs_blocks(u32 nt, u32 wm) { return nt <= 5 && wm == 4 ? 2 : 1; }
 
 int gm_f16(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k);
 int gm_q4_0(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k);
@@ -489,7 +490,21 @@ static int gm_launch(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k)
 {
 #define GM_GO(NT, WN, KS) HK_LAUNCH((gemm<T, NT, WN, KS>), grid, dim3(gm_cfg<T, NT, WN, KS>::THREADS), \
 				    (gm_cfg<T, NT, WN, KS>::SMEM), st, pdl, k)
-#define GM_FEW(NT) HK_LAUNCH((gemm_few<T, NT>), grid, dim3(gs_cfg<T, NT>::THREADS), (gs_cfg<T, NT>::SMEM), st, pdl, k)
+#define GM_FEW(T2, NT, WM) HK_LAUNCH((gemm_few<T, T2, NT, WM>), grid, dim3(gs_cfg<T, NT, WM>::THREADS), \
+				     ((int)gs_cfg<T, NT, WM>::SMEM > (int)gs_cfg<T2, NT, WM>::SMEM ? \
+				      (int)gs_cfg<T, NT, WM>::SMEM : (int)gs_cfg<T2, NT, WM>::SMEM), st, pdl, k)
+	if constexpr (T == T_Q4_K) {
+		if (k.mixed) {
+			switch (shape) {
+			case 1: return GM_FEW(T_Q6_K, 1, 4);
+			case 2: return GM_FEW(T_Q6_K, 2, 4);
+			case 3: return GM_FEW(T_Q6_K, 3, 4);
+			case 5: return GM_FEW(T_Q6_K, 5, 5);
+			case 8: return GM_FEW(T_Q6_K, 8, 4);
+			default: return -EINVAL;
+			}
+		}
+	}
 	if constexpr (T == T_F16) {   /* its units are too large for shared memory */
 		switch (shape) {
 		case 1: return GM_GO(1, 1, 2);
@@ -501,11 +516,19 @@ static int gm_launch(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k)
 		}
 	} else {
 		switch (shape) {
-		case 1: return GM_FEW(1);
-		case 2: return GM_FEW(2);
-		case 3: return GM_FEW(3);
-		case 5: return GM_FEW(5);
-		case 8: return GM_FEW(8);
+		case 1: return GM_FEW(T, 1, 4);
+		case 2: return GM_FEW(T, 2, 4);
+		case 3: return GM_FEW(T, 3, 4);
+		case 5:
+			if constexpr (T == T_Q6_K || T == T_Q8_0)
+				return GM_FEW(T, 5, 5);
+			else
+				return k.wm == 5 ? GM_FEW(T, 5, 5) : GM_FEW(T, 5, 4);
+		case 8:
+			if constexpr (T == T_Q6_K || T == T_Q8_0)
+				return GM_FEW(T, 8, 4);
+			else
+				return GM_FEW(T, 8, 5);
 		default: return GM_GO(8, 2, 1);
 		}
 	}

@@ -8,31 +8,27 @@
 #ifndef HEARTH_KERNELS_GEMM_FEW_CUH
 #define HEARTH_KERNELS_GEMM_FEW_CUH
 
-template <int T, int NT> struct gs_cfg {
+template <int T, int NT, int WM_> struct gs_cfg {
 	enum {
-		NB = NT * 8, WM = gs_wm(T, NT), LANES = 32 * WM, THREADS = LANES * 2,
+		NB = NT * 8, WM = WM_, LANES = 32 * WM, THREADS = LANES * 2, BLOCKS = gs_blocks(NT, WM),
 		UB = 16 * Bytes<T>::V, WBYTES = 2 * WM * UB, STAGE = WBYTES + NB * 512,
-		/* Half of an SM's shared memory where three stages fit into it, so that the
-		 * next launch can begin beside this one; else the 163 KiB that a block
-		 * can have on 8.7. */
-		HALF = 112 * 1024 / STAGE, ALL = 163 * 1024 / STAGE,
-		STAGES = HALF > 4 ? 4 : HALF > 2 ? HALF : ALL > 3 ? 3 : ALL, SMEM = STAGE * STAGES,
+		/* A block can have 163 KiB on 8.7, each of two 81; each of two 113 on 9.0. */
+		ROOM = (BLOCKS == 2 ? 81 : 163) * 1024 / STAGE, MORE = (BLOCKS == 2 ? 112 : 163) * 1024 / STAGE,
+		STAGES = ROOM > 3 ? 3 : ROOM > 2 || MORE < 3 ? (ROOM < 2 ? 2 : ROOM) : 3, SMEM = STAGE * STAGES,
 		SUMS = NT == 1 ? 2 : 1,                   /* so that products of a sum are no neighbours */
 		JM = NT < 2 ? 1 : NT == 3 ? 3 : 2,        /* token groups whose products go together */
 		NJ = (NT + 1) / 2, JB = NJ < 4 ? NJ : 4
 	};
-	static_assert(STAGES >= 2, "no second stage in shared memory");
+	static_assert(SMEM <= 163 * 1024, "more shared memory than a block has");
 };
 
-template <int T, int NT>
-static __global__ void __launch_bounds__(gs_cfg<T, NT>::THREADS, 1)
-gemm_few(const __grid_constant__ gm_args a)
+template <int T, int NT, int WM_>
+CUDA_D void gs_run(const gm_args &a, const gm_seg &sg, unsigned char *smem)
 {
-	typedef gs_cfg<T, NT> C;
+	typedef gs_cfg<T, NT, WM_> C;
 	typedef typename Tile<T>::Q Q;
 	typedef typename Tile<T>::S S;
 	enum { K = T == T_Q4_K || T == T_Q5_K || T == T_Q6_K };   /* whole units only */
-	HK_SMEM(smem);
 	const u32 units = tile_units(a.cols), nt_last = tile_nt(a.cols, units - 1);
 	const u32 last_bytes = C::UB / 4 * nt_last;
 	const size_t tile_bytes = (size_t)(units - 1) * C::UB + last_bytes;
@@ -40,11 +36,6 @@ gemm_few(const __grid_constant__ gm_args a)
 	const u32 kb = warp / C::WM, wm = warp % C::WM;
 	const bool glu = a.mode == HK_SWIGLU;
 	const u32 u0 = blockIdx.z * units / a.splits, u1 = (blockIdx.z + 1) * units / a.splits;
-	u32 si = 0;
-
-	while (si + 1 < a.nseg && blockIdx.x >= a.seg[si + 1].block0)
-		si++;
-	const gm_seg &sg = a.seg[si];
 	const u32 bx = blockIdx.x - sg.block0;
 	/* A warp's pair of tiles: neighbours, or the same rows of gate and up. A tile
 	 * beyond the matrix reads the first instead, and is not stored. */
@@ -175,6 +166,22 @@ gemm_few(const __grid_constant__ gm_args a)
 			for (int e = 0; e < 4; e++)
 				acc[0][m][0][e] += acc[C::SUMS - 1][m][0][e];
 	gm_finish<C, T, NT, 1, 2>(a, sg, tile0, on0, on1, 0, kb, acc[0], smem);
+}
+
+/* T2: another type that a segment can have, or T. */
+template <int T, int T2, int NT, int WM>
+static __global__ void __launch_bounds__(gs_cfg<T, NT, WM>::THREADS, gs_cfg<T, NT, WM>::BLOCKS)
+gemm_few(const __grid_constant__ gm_args a)
+{
+	HK_SMEM(smem);
+	u32 si = 0;
+
+	while (si + 1 < a.nseg && blockIdx.x >= a.seg[si + 1].block0)
+		si++;
+	if (T2 != T && a.seg[si].type == T2)
+		gs_run<T2, NT, WM>(a, a.seg[si], smem);
+	else
+		gs_run<T, NT, WM>(a, a.seg[si], smem);
 }
 
 #endif

@@ -20,7 +20,7 @@ struct nm_args {
 	float eps;
 };
 
-static __global__ void __launch_bounds__(256) norm(const __grid_constant__ nm_args a)
+static __global__ void __launch_bounds__(1024) norm(const __grid_constant__ nm_args a)
 {
 	__shared__ float red[32];
 	const u32 n = blockIdx.x;
@@ -33,7 +33,7 @@ static __global__ void __launch_bounds__(256) norm(const __grid_constant__ nm_ar
 	float ss = 0, amax = 0, rms, scale;
 	int e;
 
-	for (u32 i = threadIdx.x; i < a.cols / 4; i += 256) {
+	for (u32 i = threadIdx.x; i < a.cols / 4; i += blockDim.x) {
 		float4 v = x[i], u = w ? w[i] : make_float4(1, 1, 1, 1);
 
 		/* parts in order, eight in flight; what x is now the next kernels need too */
@@ -42,14 +42,15 @@ static __global__ void __launch_bounds__(256) norm(const __grid_constant__ nm_ar
 
 #pragma unroll
 			for (u32 p = 0; p < 8; p++)
-				y[p] = p0 + p < a.parts ? part[(p0 + p) * (a.stride / 4) + i]
-							: make_float4(0, 0, 0, 0);
+				y[p] = ld_float4(part + (p0 + p < a.parts ? p0 + p : p0) * (a.stride / 4) + i);
 #pragma unroll
 			for (u32 p = 0; p < 8; p++) {
-				v.x += y[p].x;
-				v.y += y[p].y;
-				v.z += y[p].z;
-				v.w += y[p].w;
+				const bool live = p0 + p < a.parts;
+
+				v.x += live ? y[p].x : 0;
+				v.y += live ? y[p].y : 0;
+				v.z += live ? y[p].z : 0;
+				v.w += live ? y[p].w : 0;
 			}
 		}
 		if (a.parts)
@@ -68,7 +69,7 @@ static __global__ void __launch_bounds__(256) norm(const __grid_constant__ nm_ar
 	if (threadIdx.x == 0)
 		a.act_scale[n] = ldexpf(1.0f, e);
 	rms *= scale;
-	for (u32 i = threadIdx.x; i < a.cols / 8; i += 256) {
+	for (u32 i = threadIdx.x; i < a.cols / 8; i += blockDim.x) {
 		float4 v = x[2 * i], v2 = x[2 * i + 1], u = make_float4(1, 1, 1, 1), u2 = u;
 		uint4 o;
 
@@ -96,5 +97,6 @@ extern "C" int hk_norm(void *st, uint32_t n, uint32_t cols, float *x, const uint
 	if (cols % 64 || n > groups * 8 || (uintptr_t)x % 16 || (uintptr_t)w % 16 || (uintptr_t)act % 16 ||
 	    (k.parts && (row || (uintptr_t)k.part % 16 || k.stride % 4)))
 		return -EINVAL;
-	return HK_LAUNCH(norm, dim3(n), dim3(256), 0, st, hk_pdl, k);
+	/* parts are many loads: as many threads as there are, to wait for all at once */
+	return HK_LAUNCH(norm, dim3(n), dim3(k.parts && cols >= 2048 ? 1024 : 256), 0, st, hk_pdl, k);
 }

@@ -54,6 +54,17 @@ static __device__ __forceinline__ u32 ld_stream2(const void *p)
 	return v;
 }
 
+/* What another kernel wrote; in the order in which it is asked for, so that a row
+ * of these is in flight together. */
+static __device__ __forceinline__ float4 ld_float4(const float4 *p)
+{
+	float4 v;
+
+	asm volatile("ld.global.v4.f32 {%0,%1,%2,%3}, [%4];"
+		     : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "l"(p));
+	return v;
+}
+
 /* Global to shared without registers: the activation stages of the GEMM. */
 static __device__ __forceinline__ void cp_async16(void *smem, const void *g)
 {

@@ -40,11 +40,20 @@ template <int HD> static __global__ void __launch_bounds__(128) rope(const __gri
 #pragma unroll
 	for (int i = 0; i < V; i++)
 		v[i] = x[i * 32 + lane];
-#pragma unroll 4
-	for (u32 p = 1; p < parts; p++)
+	for (u32 p0 = 1; p0 < parts; p0 += 4) {
+		float y[4][V];
+
 #pragma unroll
-		for (int i = 0; i < V; i++)
-			v[i] += x[p * a.stride + i * 32 + lane];
+		for (u32 p = 0; p < 4; p++)
+#pragma unroll
+			for (int i = 0; i < V; i++)
+				y[p][i] = x[(p0 + p < parts ? p0 + p : 0) * a.stride + i * 32 + lane];
+#pragma unroll
+		for (u32 p = 0; p < 4; p++)
+#pragma unroll
+			for (int i = 0; i < V; i++)
+				v[i] += p0 + p < parts ? y[p][i] : 0;
+	}
 	if (h < a.heads + a.kv.kv_heads) {
 		rp_turn<HD>(v, h < a.heads ? a.q_norm : a.k_norm,
 			    (const float2 *)a.cs + (size_t)n * (HD / 2), lane, a.eps);

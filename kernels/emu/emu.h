@@ -67,6 +67,7 @@ static inline uint4 ld_stream16(const void *p) { emu_aligned(p, 16); return *(co
 static inline uint2 ld_stream8(const void *p) { emu_aligned(p, 8); return *(const uint2 *)p; }
 static inline u32 ld_stream4(const void *p) { emu_aligned(p, 4); return *(const u32 *)p; }
 static inline u32 ld_stream2(const void *p) { emu_aligned(p, 2); return *(const uint16_t *)p; }
+static inline float4 ld_float4(const float4 *p) { emu_aligned(p, 16); return *p; }
 static inline void cp_async16(void *s, const void *g)
 {
 	emu_aligned(s, 16);

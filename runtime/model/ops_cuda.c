@@ -3,8 +3,8 @@
  * The CUDA table: one forward pass over the kernels of kernels/kernels.h.
  *
  * Three routes, chosen per model and step:
- *   few    1 to 4 rows, all matrices in dp4a types: five kernels a layer, the
- *          norm folded into the product that follows
+ *   few    1 or 2 rows, all matrices in dp4a types: five kernels a layer (six for
+ *          2), the norm folded into the product that follows
  *   many   any number of rows: halves on tensor cores, eight kernels a layer
  *   plain  models with matrices that tiles do not fit: right, and slow
  *
@@ -66,14 +66,10 @@ enum { BUCKETS = sizeof(BUCKET) / sizeof(BUCKET[0]), LAYERS_BETWEEN_LOOKS = 4,
 #define CHUNK ((size_t)256 << 20)
 
 uint32_t ops_cuda_few;
+bool ops_cuda_together;
 
-/* Rows up to which the GEMV is the faster route: where few SMs have to unpack
- * all weights, its integers cost less than halves; where many have, launches
- * and latency are what counts. */
-static uint32_t few_rows(const struct hk_dev_info *d)
-{
-	return ops_cuda_few ? ops_cuda_few : d->sms < 32 ? 4 : 2;
-}
+/* Rows up to which the GEMV is the faster route, on 132 SMs and on 8. */
+enum { FEW_ROWS = 2 };
 
 static struct {
 	bool probed;
@@ -384,7 +380,13 @@ static int plain_mats(struct cuda_ctx *c, uint32_t n, const float *x, uint32_t l
 	return 0;
 }
 
-/* Products of one input in as many launches as there are types in a row; where
+/* The two types of a Q4_K_M file, which a short product can mix. */
+static bool is_k46(const struct hk_mat *w)
+{
+	return w->packed && (w->type == QUANT_Q4_K || w->type == QUANT_Q6_K);
+}
+
+/* Products of one input in as many launches as there are types in a row, or fewer; where
  * parts stay apart, how many of each segment. */
 static int gemm_run(struct cuda_ctx *c, struct hk_gemm *a, uint32_t nseg, const struct hk_seg *seg,
 		    uint32_t *ret_parts)
@@ -396,7 +398,8 @@ static int gemm_run(struct cuda_ctx *c, struct hk_gemm *a, uint32_t nseg, const 
 		a->nseg = 0;
 		do
 			a->seg[a->nseg++] = seg[i++];
-		while (i < nseg && seg[i].w.type == a->seg[0].w.type);
+		while (i < nseg && (seg[i].w.type == a->seg[0].w.type ||
+				    (a->n <= APART_ROWS && is_k46(&seg[i].w) && is_k46(&a->seg[0].w))));
 		a->ret_parts = &parts;
 		if ((rc = hk_gemm(c->stream, &c->dev, a)))
 			return rc;
@@ -416,7 +419,7 @@ static int run_layer(struct cuda_ctx *c, uint32_t i, uint32_t n, uint32_t tiles,
 	const bool few = c->few && n <= c->few_rows, many = !few && c->many;
 	/* Short steps leave parts of a sum to the kernel that reads it next: that is
 	 * one wait less than adding them up at once. */
-	const bool apart = many && n <= APART_ROWS;
+	const bool apart = many && n <= APART_ROWS && !ops_cuda_together;
 	float *const to = apart ? b->gpart : b->qkv;
 	const struct hk_seg qkv[3] = {
 		{ l->q, l->q_bias, to, ldq },
@@ -894,7 +897,7 @@ static void bind_layers(struct cuda_ctx *c, const struct span *sp)
 		if (d->gate.type != d->up.type)
 			c->few = c->many = false;
 	}
-	c->few_rows = c->many ? few_rows(&c->dev) : HK_GEMV_MAX;
+	c->few_rows = !c->many ? HK_GEMV_MAX : ops_cuda_few ? ops_cuda_few : FEW_ROWS;
 	c->embd = dev_mat(c, sp, &m->embd);
 	c->head = dev_mat(c, sp, &m->head);
 	c->out_norm = dev_of(c, sp, m->out_norm);

@@ -6,6 +6,7 @@
 #ifndef HEARTH_MODEL_OPS_CUDA_H
 #define HEARTH_MODEL_OPS_CUDA_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum ops_cuda_where {
@@ -26,6 +27,8 @@ const char *ops_cuda_line(void);
 /* Rows of a step up to which the GEMV does it, where both routes can; 0: as was
  * measured to be best. For measuring. */
 extern uint32_t ops_cuda_few;
+/* Parts of k are added up by the product itself. For measuring. */
+extern bool ops_cuda_together;
 
 struct ops_ctx;
 

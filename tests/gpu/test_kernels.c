@@ -296,10 +296,10 @@ static void t_gemv(bool quick)
 
 /* -- gemm -------------------------------------------------------------------------- */
 
-static bool gemm_case(int type, uint32_t rows, uint32_t rows2, uint32_t cols, uint32_t n,
-		      enum hk_mode mode, int split, double *ret_err)
+static bool gemm_case2(int type, int type2, uint32_t rows, uint32_t rows2, uint32_t cols, uint32_t n,
+		       enum hk_mode mode, int split, double *ret_err)
 {
-	struct tmat a = make_mat(type, rows, cols, true), b = make_mat(type, rows2, cols, true);
+	struct tmat a = make_mat(type, rows, cols, true), b = make_mat(type2, rows2, cols, true);
 	uint32_t nb = hk_gemm_nb(n), groups = (n + nb - 1) / nb * nb / 8, units = tile_units(cols);
 	size_t act_n = (size_t)groups * units * 2048, out_n = (size_t)groups * tile_units(rows) * 2048;
 	uint16_t *act = malloc(act_n * 2), *out = malloc(out_n * 2 + 16);
@@ -315,7 +315,7 @@ static bool gemm_case(int type, uint32_t rows, uint32_t rows2, uint32_t cols, ui
 			     .act_out_scale = 0.25f, .act_out = out }, d;
 	float *const mags[3] = { mag, mag2 };
 	const void *const file[3] = { a.file, b.file };
-	const int ft[3] = { type, type };
+	const int ft[3] = { type, type2 };
 	double e, tol = 6e-4;
 	bool ok;
 
@@ -411,6 +411,12 @@ static bool gemm_case(int type, uint32_t rows, uint32_t rows2, uint32_t cols, ui
 	return ok;
 }
 
+static bool gemm_case(int type, uint32_t rows, uint32_t rows2, uint32_t cols, uint32_t n,
+		      enum hk_mode mode, int split, double *ret_err)
+{
+	return gemm_case2(type, type, rows, rows2, cols, n, mode, split, ret_err);
+}
+
 static void t_gemm(bool quick)
 {
 	static const uint32_t NS[] = { 1, 7, 8, 9, 16, 17, 24, 25, 33, 40, 41, 63, 65, 129 };
@@ -438,6 +444,16 @@ static void t_gemm(bool quick)
 		tap(ok, "gemm %s: largest error %.3f of the bound", quant_name((uint32_t)type), err);
 	}
 	{
+		double err = 0;
+		bool ok = true;
+
+		for (size_t j = 0; j < sizeof(NS) / sizeof(NS[0]) && NS[j] <= 64; j++) {
+			ok &= gemm_case2(QUANT_Q4_K, QUANT_Q6_K, 144, 48, 512, NS[j], HK_STORE, 1, &err);
+			ok &= gemm_case2(QUANT_Q6_K, QUANT_Q4_K, 48, 272, 768, NS[j], HK_STORE, 2, &err);
+		}
+		tap(ok, "gemm Q4_K and Q6_K in one launch: largest error %.3f of the bound", err);
+	}
+	{
 		struct tmat a = make_mat(QUANT_Q4_K, 16, 256, true);
 		char *x = gpu_zero(65536);
 		struct hk_gemm g = { .n = 9, .cols = 256, .groups = 2, .act = x, .scale = 1, .nseg = 1 }, b;
@@ -454,7 +470,7 @@ static void t_gemm(bool quick)
 		ok &= hk_gemm(gpu_stream, &gpu_info, &b) == -EINVAL;
 		b = g; b.seg[0].w.type = QUANT_F32;
 		ok &= hk_gemm(gpu_stream, &gpu_info, &b) == -EINVAL;
-		b = g; b.nseg = 2; b.seg[1] = b.seg[0]; b.seg[1].w.type = QUANT_Q6_K;
+		b = g; b.nseg = 2; b.seg[1] = b.seg[0]; b.seg[1].w.type = QUANT_Q8_0;
 		ok &= hk_gemm(gpu_stream, &gpu_info, &b) == -EINVAL;
 		tap(ok, "gemm refuses what it cannot do, and 0 tokens is nothing");
 		hk_dev_free(x);
