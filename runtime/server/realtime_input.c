@@ -94,6 +94,7 @@ void rt_look_after_hearing(struct rt_session *c)
 		vad_reset(c->vad);
 	c->pushed = c->sent = 0;
 	rt_send_error(c, NULL, "audio_timeout", NULL, "no audio came for 10 s in the middle of a turn; the turn is dropped");
+	transcription_failed(c, "audio_timeout", "no audio came for 10 s");
 }
 
 static void send_until(struct rt_session *c, int64_t end)
@@ -138,6 +139,7 @@ static void on_vad(void *ctx, const struct vad_event *e)
 		hearing_drop(c->hearing);
 		c->hearing = NULL;
 		rt_send_event(c, "input_audio_buffer.speech_stopped", json_pack("{s:I,s:s}", "audio_end_ms", (json_int_t)(at * 1000 / STT_RATE), "item_id", c->turn_item));
+		transcription_failed(c, "too_short", "that was too short to be speech");
 		break;
 	default:
 		break;
@@ -210,6 +212,8 @@ void rt_take_audio(struct rt_session *c, const json_t *event)
 		send_until(c, c->pushed);
 	}
 	free(raw);
+	/* Again: what waited for the recogniser meanwhile is no silence of the client's. */
+	c->audio_at = now_ms();
 	if (rc)
 		rt_send_error(c, event, "buffer_full", "audio", rc == -EFBIG ? "more than two minutes were appended without a commit" : "the audio cannot be taken");
 }

@@ -153,8 +153,19 @@ static void sink_reasoning(void *ctx, const char *s, size_t n)
 static void sink_call(void *ctx, size_t index, const char *name, const char *arguments)
 {
 	struct run *r = ctx;
-	struct run_event *e = event(RUN_CALL, name, strlen(name));
+	struct run_event *e;
 
+	/* No tools were offered: a call of them is words, and whoever asked knows no other answer. */
+	if (r->mode == RUN_FREE) {
+		on_text(r, RUN_CONTENT, marker, MARKER_LEN);
+		on_text(r, RUN_CONTENT, "{\"name\": \"", 10);
+		on_text(r, RUN_CONTENT, name, strlen(name));
+		on_text(r, RUN_CONTENT, "\", \"arguments\": ", 16);
+		on_text(r, RUN_CONTENT, arguments, strlen(arguments));
+		on_text(r, RUN_CONTENT, "}</tool_call>", 13);
+		return;
+	}
+	e = event(RUN_CALL, name, strlen(name));
 	if (e)
 		e->arguments = strdup(arguments);
 	if (!e || !e->arguments) {

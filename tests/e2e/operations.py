@@ -191,6 +191,28 @@ def test_budget():
     d.stop()
 
 
+def test_no_tools():
+    """A model that is told of tools in words alone, as some clients do it, answers in words."""
+    d = Daemon(text=BASE.replace("context: 2048", "context: 4096") + f"http: {{port: 0}}\nspeech: {{home: {os.path.join(ROOT, 'docs/examples/home.yaml')}}}\n")
+    home = call(d, "GET", "/v1/home", key=None)[1]
+    tools = [{"type": "function", "function": {k: v for k, v in x.items() if k != "type"}} for x in home["tools"]]
+    messages = [{"role": "system", "content": home["instructions"]}, {"role": "user", "content": "turn on the kitchen light"}]
+    s, j, _ = call(d, "POST", "/v1/chat/completions", {"messages": messages, "tools": tools, "temperature": 0, "max_tokens": 100}, key=None)
+    check(s == 200 and j["choices"][0]["finish_reason"] == "tool_calls", "the home's tools, offered: a call", j)
+    prompt = call(d, "POST", "/apply-template", {"messages": messages, "tools": tools}, key=None)[1]["prompt"]
+    messages[0]["content"] = prompt.split("<|im_start|>system\n", 1)[1].split("<|im_end|>", 1)[0]
+    s, j, _ = call(d, "POST", "/v1/chat/completions", {"messages": messages, "temperature": 0, "max_tokens": 100}, key=None)
+    c = j["choices"][0]
+    check(s == 200 and isinstance(c["message"]["content"], str) and "tool_calls" not in c["message"] and c["finish_reason"] != "tool_calls", "not offered: no call", j)
+    print("# in words: " + c["message"]["content"].replace("\n", " ")[:120])
+    s, j, _ = call(d, "POST", "/v1/home/call", {"name": "HassTurnOn", "arguments": {"name": "Kitchen Light"}}, key=None)
+    check(s == 200 and j["result"]["success"] is True and [x for x in j["state"] if x["name"] == "Kitchen Light"][0]["state"]["state"] == "on", "the simulated home acts", j)
+    for body, word in (({"name": "HassTurnOn"}, "arguments"), ({"arguments": {}}, "name"), ({"name": "HassTurnOn", "arguments": []}, "arguments")):
+        s, j, _ = call(d, "POST", "/v1/home/call", body, key=None)
+        check(s == 400 and word in j["error"]["message"], "a call of it is refused: " + word, j)
+    d.stop()
+
+
 def send(d, data, wait=30):
     """What comes back for raw bytes; the time it took."""
     c = socket.create_connection(("127.0.0.1", d.port), timeout=wait)
@@ -376,7 +398,7 @@ def main():
         return 0
     only = sys.argv[1:]
     shared = None
-    for fn in (test_check, test_systemd, test_loading, test_reload, test_budget, test_broken_http, test_oversize, test_slow, test_slow_readers, test_stop_under_load):
+    for fn in (test_check, test_systemd, test_loading, test_reload, test_budget, test_no_tools, test_broken_http, test_oversize, test_slow, test_slow_readers, test_stop_under_load):
         if only and fn.__name__[5:] not in only:
             continue
         try:
