@@ -316,6 +316,15 @@ uint32_t prefix_list(const struct prefix *p, struct prefix_page *ret, uint32_t c
 	return n;
 }
 
+bool prefix_holds(struct prefix *p, const struct prefix_page *e)
+{
+	uint32_t i = *bucket(p, e->parent);
+
+	while (i != KV_NONE && (p->e[i].key != e->key || p->e[i].page != e->page || p->e[i].depth != e->depth))
+		i = p->e[i].next;
+	return i != KV_NONE;
+}
+
 bool prefix_wants(struct prefix *p, const struct prefix_page *e)
 {
 	uint32_t i, common;

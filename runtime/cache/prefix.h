@@ -66,6 +66,8 @@ struct prefix_page {
 
 /* Every page, most recently used first, none before its parent; returns how many. */
 uint32_t prefix_list(const struct prefix *p, struct prefix_page *ret, uint32_t cap);
+/* Whether @e, of prefix_list(), is still kept, in the same page. */
+bool prefix_holds(struct prefix *p, const struct prefix_page *e);
 /* Whether prefix_put() would take it: its keys are right, its parent is there, it is not. */
 bool prefix_wants(struct prefix *p, const struct prefix_page *e);
 /* Takes @e with @page, and the caller's reference on it. -EINVAL when not wanted. */

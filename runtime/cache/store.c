@@ -79,9 +79,67 @@ static void sync_folder(const char *path)
 	free(dir);
 }
 
-static int write_file(const struct store *s, const char *path, const struct head *h, const struct entry *e, struct hearth_err *err)
+/*
+ * One page of the list: its bytes' sum, and they into the file where it has
+ * pages. It is held while it is read, for what two hold is never written, and
+ * no longer: all others can be had meanwhile. False: the cache gave it up since.
+ */
+static bool put_page(const struct store *s, const struct head *h, int fd, struct entry *e, int *ret_rc)
 {
-	const size_t page = h->page_bytes;
+	const uint8_t *at = s->base + e->p.page * (size_t)h->page_bytes;
+	bool there;
+
+	s->lock(s->arg);
+	there = prefix_holds(s->prefix, &e->p);
+	if (there)
+		kv_page_ref(s->kv, e->p.page);
+	s->unlock(s->arg);
+	if (there)
+		e->sum = digest_u64(at, h->page_bytes);
+	/* One that is gone keeps its place in the file; whatever is there is not believed. */
+	if (h->has_pages && there)
+		*ret_rc = put_all(fd, at, h->page_bytes);
+	else if (h->has_pages && lseek(fd, (off_t)h->page_bytes, SEEK_CUR) < 0)
+		*ret_rc = -errno;
+	if (there) {
+		s->lock(s->arg);
+		kv_page_put(s->kv, e->p.page);
+		s->unlock(s->arg);
+	}
+	return there;
+}
+
+/* The pages first, then what is said of them. *ret_n: how many there were still. */
+static int fill(const struct store *s, struct head *h, struct entry *e, int fd, uint32_t *ret_n)
+{
+	const off_t pages = (off_t)(sizeof(*h) + h->n * sizeof(*e));
+	uint32_t got = 0;
+	int rc = 0;
+
+	if (lseek(fd, pages, SEEK_SET) < 0)
+		return -errno;
+	for (uint32_t i = 0; !rc && i < h->n; i++) {
+		if (put_page(s, h, fd, &e[i], &rc))
+			got++;
+		else
+			memset(&e[i], 0, sizeof(e[i]));
+	}
+	if (!rc && ftruncate(fd, pages + (off_t)(h->has_pages ? h->n * h->page_bytes : 0)))
+		rc = -errno;
+	h->index_sum = digest_u64(e, h->n * sizeof(*e));
+	h->head_sum = digest_u64(h, offsetof(struct head, head_sum));
+	if (!rc && lseek(fd, 0, SEEK_SET) < 0)
+		rc = -errno;
+	if (!rc)
+		rc = put_all(fd, h, sizeof(*h));
+	if (!rc)
+		rc = put_all(fd, e, h->n * sizeof(*e));
+	*ret_n = got;
+	return rc;
+}
+
+static int write_file(const struct store *s, const char *path, struct head *h, struct entry *e, uint32_t *ret_n, struct hearth_err *err)
+{
 	char *tmp = NULL;
 	int fd, rc;
 
@@ -95,11 +153,7 @@ static int write_file(const struct store *s, const char *path, const struct head
 		free(tmp);
 		return err_set(err, rc, "%s: the prefix cache cannot be written: %s", path, strerror(-rc));
 	}
-	rc = put_all(fd, h, sizeof(*h));
-	if (!rc)
-		rc = put_all(fd, e, h->n * sizeof(*e));
-	for (uint32_t i = 0; !rc && h->has_pages && i < h->n; i++)
-		rc = put_all(fd, s->base + e[i].p.page * page, page);
+	rc = fill(s, h, e, fd, ret_n);
 	if (!rc && fsync(fd))
 		rc = -errno;
 	if (close(fd) && !rc)
@@ -121,7 +175,7 @@ int store_save(const struct store *s, const char *path, uint64_t max_bytes, uint
 	struct head h = { .version = VERSION, .page_bytes = page, .has_pages = !s->in_place, .entry_bytes = sizeof(struct entry) };
 	struct prefix_page *list;
 	struct entry *e = NULL;
-	uint32_t n, i;
+	uint32_t n, i, got = 0;
 	int rc = 0;
 
 	list = calloc(kv_total(s->kv), sizeof(*list));
@@ -129,35 +183,24 @@ int store_save(const struct store *s, const char *path, uint64_t max_bytes, uint
 		return err_set(err, -ENOMEM, "no memory to write %s", path);
 	s->lock(s->arg);
 	n = prefix_list(s->prefix, list, kv_total(s->kv));
+	s->unlock(s->arg);
 	if (max_bytes && n > (max_bytes - (max_bytes < sizeof(h) ? max_bytes : sizeof(h))) / each)
 		n = (uint32_t)((max_bytes - (max_bytes < sizeof(h) ? max_bytes : sizeof(h))) / each);
-	/* A page that two hold is never written: it stays as it is while we read. */
-	for (i = 0; i < n; i++)
-		kv_page_ref(s->kv, list[i].page);
-	s->unlock(s->arg);
 	e = calloc(n + 1, sizeof(*e));
 	if (e) {
-		for (i = 0; i < n; i++) {
+		for (i = 0; i < n; i++)
 			e[i].p = list[i];
-			e[i].sum = digest_u64(s->base + list[i].page * page, page);
-		}
 		memcpy(h.magic, MAGIC, 8);
 		snprintf(h.id, sizeof(h.id), "%s", s->id);
 		h.n = n;
-		h.index_sum = digest_u64(e, n * sizeof(*e));
-		h.head_sum = digest_u64(&h, offsetof(struct head, head_sum));
-		rc = write_file(s, path, &h, e, err);
+		rc = write_file(s, path, &h, e, &got, err);
 	} else {
 		rc = err_set(err, -ENOMEM, "no memory to write %s", path);
 	}
-	s->lock(s->arg);
-	for (i = 0; i < n; i++)
-		kv_page_put(s->kv, list[i].page);
-	s->unlock(s->arg);
 	free(e);
 	free(list);
 	if (!rc)
-		*ret_pages = n;
+		*ret_pages = got;
 	return rc;
 }
 
