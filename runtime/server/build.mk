@@ -11,6 +11,8 @@ RT_SRCS += \
 	runtime/server/grammars.c \
 	runtime/server/home_api.c \
 	runtime/server/http.c \
+	runtime/server/http_admit.c \
+	runtime/server/http_answer.c \
 	runtime/server/info_api.c \
 	runtime/server/keyring.c \
 	runtime/server/keeper.c \
