@@ -392,6 +392,15 @@ static gnode numeric(struct builder *b, const json_t *s, bool integer)
 
 /* -- arrays -------------------------------------------------------------------- */
 
+/* What stands in several places is a rule, which is wired once: else arrays in arrays double with each. */
+static gnode once(struct builder *b, gnode n)
+{
+	uint32_t rule = gast_rule_add(&b->g, NULL, 0);
+
+	gast_rule_set(&b->g, rule, n);
+	return gast_ref(&b->g, rule);
+}
+
 static gnode array(struct builder *b, const json_t *s)
 {
 	const json_t *items = json_object_get(s, "items"), *prefix = json_object_get(s, "prefixItems");
@@ -415,7 +424,7 @@ static gnode array(struct builder *b, const json_t *s)
 		open = false;
 	if (open) {
 		at = path_enter(b, "items");
-		item = items ? value(b, items) : any_value(b);
+		item = once(b, items ? value(b, items) : any_value(b));
 		path_leave(b, at);
 	}
 	fixed = (uint32_t)json_array_size(prefix);

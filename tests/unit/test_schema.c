@@ -363,9 +363,35 @@ static void many_branches_and_properties_are_refused(void **state)
 	}
 }
 
+/* Arrays in arrays cost what they hold, not twice as much with each. */
+static void nested_arrays_do_not_double(void **state)
+{
+	json_t *s = json_pack("{s:s}", "type", "null"), *outer;
+	struct hearth_err err = { 0 };
+	char text[2 * 60 + 5];
+	struct grammar *g;
+
+	for (int i = 0; i < 60; i++) {
+		outer = json_pack("{s:s,s:o,s:i}", "type", "array", "items", s, "minItems", 1);
+		s = outer;
+		text[i] = '[';
+		text[60 + 4 + i] = ']';
+	}
+	memcpy(text + 60, "null", 4);
+	text[124] = 0;
+	if (grammar_from_schema(s, &g, &err))
+		fail_msg("%s", err.text);
+	assert_int_equal(gu_admits(g, text), 1);
+	text[63] = ']';
+	assert_int_equal(gu_admits(g, text), 0);
+	grammar_unref(g);
+	json_decref(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nested_arrays_do_not_double),
 		cmocka_unit_test(many_branches_and_properties_are_refused),
 		cmocka_unit_test(scalars),
 		cmocka_unit_test(integer_ranges),
