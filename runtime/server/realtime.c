@@ -261,9 +261,7 @@ static void create_item(struct rt_session *c, const json_t *event)
 			      taken ? "there is an item with that id already" : lost ? "there is no such item" : "the conversation is full");
 		return;
 	}
-	rt_send_event(c, rt_name_of(c, "conversation.item.added"), json_pack("{s:s?,s:O}", "previous_item_id", after, "item", j));
-	if (!c->beta)
-		rt_send_event(c, "conversation.item.done", json_pack("{s:s?,s:O}", "previous_item_id", after, "item", j));
+	rt_send_item(c, j, RT_ADDED | RT_DONE);
 	json_decref(j);
 }
 

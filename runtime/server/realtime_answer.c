@@ -159,7 +159,7 @@ static void open_text(struct answer *a)
 		rt_send_error(c, NULL, "conversation_full", NULL, "the conversation is full: this answer will not be in it");
 	item = json_pack("{s:s,s:s,s:s,s:s,s:s,s:[]}", "id", a->item, "object", "realtime.item", "type", "message", "status", "in_progress", "role", "assistant", "content");
 	rt_send_event(c, "response.output_item.added", json_pack("{s:s,s:i,s:O}", "response_id", c->response_id, "output_index", (int)a->output, "item", item));
-	rt_send_event(c, rt_name_of(c, "conversation.item.added"), json_pack("{s:n,s:O}", "previous_item_id", "item", item));
+	rt_send_item(c, item, RT_ADDED);
 	json_decref(item);
 	p = place(a);
 	json_object_set_new(p, "part", part(a, ""));
@@ -218,8 +218,7 @@ static void close_text(struct answer *a, bool whole)
 		json_object_set_new(item, "status", json_string("incomplete"));
 	if (item) {
 		rt_send_event(c, "response.output_item.done", json_pack("{s:s,s:i,s:O}", "response_id", c->response_id, "output_index", (int)a->output, "item", item));
-		if (!c->beta)
-			rt_send_event(c, "conversation.item.done", json_pack("{s:n,s:O}", "previous_item_id", "item", item));
+		rt_send_item(c, item, RT_DONE);
 		json_array_append_new(a->done, item);
 	}
 	a->text_open = false;
@@ -256,14 +255,13 @@ static void take_call(struct answer *a, const struct run_event *e)
 		return;
 	}
 	rt_send_event(c, "response.output_item.added", json_pack("{s:s,s:i,s:O}", "response_id", c->response_id, "output_index", (int)a->output, "item", item));
-	rt_send_event(c, rt_name_of(c, "conversation.item.added"), json_pack("{s:n,s:O}", "previous_item_id", "item", item));
+	rt_send_item(c, item, RT_ADDED);
 	rt_send_event(c, "response.function_call_arguments.delta", json_pack("{s:s,s:s,s:i,s:s,s:s}", "response_id", c->response_id, "item_id", id,
 		   "output_index", (int)a->output, "call_id", call, "delta", e->arguments));
 	rt_send_event(c, "response.function_call_arguments.done", json_pack("{s:s,s:s,s:i,s:s,s:s,s:s}", "response_id", c->response_id, "item_id", id,
 		   "output_index", (int)a->output, "call_id", call, "name", e->text, "arguments", e->arguments));
 	rt_send_event(c, "response.output_item.done", json_pack("{s:s,s:i,s:O}", "response_id", c->response_id, "output_index", (int)a->output, "item", item));
-	if (!c->beta)
-		rt_send_event(c, "conversation.item.done", json_pack("{s:n,s:O}", "previous_item_id", "item", item));
+	rt_send_item(c, item, RT_DONE);
 	json_array_append_new(a->done, item);
 	a->output++;
 }

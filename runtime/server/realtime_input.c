@@ -30,9 +30,7 @@ static void add_user_turn(struct rt_session *c, const char *item, const char *te
 		rt_send_error(c, NULL, "conversation_full", NULL, "the conversation is full: what was said is not in it");
 		return;
 	}
-	rt_send_event(c, rt_name_of(c, "conversation.item.added"), json_pack("{s:n,s:O}", "previous_item_id", "item", j));
-	if (!c->beta)
-		rt_send_event(c, "conversation.item.done", json_pack("{s:n,s:O}", "previous_item_id", "item", j));
+	rt_send_item(c, j, RT_ADDED | RT_DONE);
 	json_decref(j);
 	rt_send_event(c, "conversation.item.input_audio_transcription.completed", json_pack("{s:s,s:i,s:s}", "item_id", item, "content_index", 0, "transcript", text));
 }
@@ -52,7 +50,7 @@ static void finish_turn(struct rt_session *c, bool respond_now)
 	int rc = hearing_end(c->hearing, &r, &err);
 
 	c->hearing = NULL;
-	rt_send_event(c, "input_audio_buffer.committed", json_pack("{s:s,s:n}", "item_id", c->turn_item, "previous_item_id"));
+	rt_send_event(c, "input_audio_buffer.committed", json_pack("{s:s,s:o}", "item_id", c->turn_item, "previous_item_id", rt_previous(c, c->turn_item)));
 	if (rc || r.verdict != STT_COMMAND) {
 		transcription_failed(c, rc ? "failed" : "not_understood", rc ? err.text : stt_verdict_name(r.verdict));
 		return;

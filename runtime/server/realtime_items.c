@@ -171,6 +171,32 @@ json_t *rt_tools(const json_t *tools, struct hearth_err *err)
 	return list;
 }
 
+json_t *rt_previous(struct rt_session *c, const char *id)
+{
+	const struct rt_item *i;
+	json_t *j = NULL;
+	size_t n;
+
+	pthread_mutex_lock(&c->lock);
+	i = rt_item_find(c, id);
+	n = i ? (size_t)(i - c->items) : c->n_items;
+	if (n)
+		j = json_string(c->items[n - 1].id);
+	pthread_mutex_unlock(&c->lock);
+	return j ? j : json_null();
+}
+
+void rt_send_item(struct rt_session *c, json_t *item, int what)
+{
+	const char *id = json_string_value(json_object_get(item, "id"));
+
+	if (what & RT_ADDED)
+		rt_send_event(c, rt_name_of(c, "conversation.item.added"), json_pack("{s:o,s:O}", "previous_item_id", rt_previous(c, id), "item", item));
+	/* Clients of the older form know no such event. */
+	if (what & RT_DONE && !c->beta)
+		rt_send_event(c, "conversation.item.done", json_pack("{s:o,s:O}", "previous_item_id", rt_previous(c, id), "item", item));
+}
+
 void rt_set_text(char **to, const json_t *j)
 {
 	if (!json_is_string(j))

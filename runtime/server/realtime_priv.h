@@ -112,6 +112,11 @@ void rt_item_done(struct rt_item *i);
 struct rt_item *rt_item_add(struct rt_session *c, const char *id, const char *after, const char *role, const char *text);
 bool rt_room(const struct rt_session *c, size_t more);                   /* lock held: for so many bytes of text */
 struct rt_item *rt_item_find(struct rt_session *c, const char *id);
+/* The id of the item before @id, or of the last when there is no @id (yet); null before the first. */
+json_t *rt_previous(struct rt_session *c, const char *id);
+/* Tells of an item that came into the conversation (@done: and is whole), or is whole now (@done alone). */
+enum { RT_ADDED = 1, RT_DONE = 2 };
+void rt_send_item(struct rt_session *c, json_t *item, int what);
 void rt_set_text(char **to, const json_t *j);
 /* OpenAI's tools as the grammar wants them; NULL and a sentence when one cannot be enforced. */
 json_t *rt_tools(const json_t *tools, struct hearth_err *err);

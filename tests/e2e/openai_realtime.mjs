@@ -70,6 +70,9 @@ await group("text", async () => {
   const item = last(ev).response.output[0];
   check(text.length > 0 && item.content[0].text === text && ev.find((e) => e.type === "response.content_part.done").part.text === text, "its result, then words: deltas, part and item agree", ev.map((e) => e.type));
   check(last(ev).response.usage.input_tokens > 0, "usage");
+  // each item says which one it follows: put together by that, the conversation is in order
+  const added = s.events.filter((e) => e.type === "conversation.item.added");
+  check(added.length === 4 && added.every((e, i) => e.previous_item_id === (i ? added[i - 1].item.id : null)), "items follow each other", added.map((e) => [e.previous_item_id, e.item.id]));
   s.send({ type: "response.cancel" });
   await new Promise((r) => setTimeout(r, 300));
   check(s.errors.length === 1 && s.errors[0].error.code === "response_cancel_not_active", "cancel of nothing is an error", s.errors.map(String));
