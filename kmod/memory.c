@@ -52,7 +52,7 @@ void hearth_block_free(u32 backing, struct hearth_block *blk)
 				__free_page(page);
 		}
 	}
-	kvfree(blk->parts);
+	free_page((unsigned long)blk->parts);
 	kfree(blk);
 }
 
@@ -63,7 +63,9 @@ static int block_fill_parts(struct hearth_block *blk)
 	struct page *page;
 	u32 i = 0;
 
-	blk->parts = kvcalloc(BLOCK_PAGES, sizeof(*blk->parts), GFP_KERNEL);
+	/* A page, which is to be had where memory is in pieces. */
+	BUILD_BUG_ON(BLOCK_PAGES * sizeof(*blk->parts) > PAGE_SIZE);
+	blk->parts = (struct page **)get_zeroed_page(GFP_KERNEL);
 	if (!blk->parts)
 		return -ENOMEM;
 	blk->kind = BLOCK_MEDIUM;

@@ -11,6 +11,7 @@
 #include <linux/module.h>
 #include <linux/of.h>
 #include <linux/of_reserved_mem.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 
 #include "priv.h"
@@ -98,7 +99,7 @@ static void spares_trim(struct hearth_pool *pool, u32 keep)
 static u64 block_overhead(const struct hearth_block *blk)
 {
 	/* The table's slot, the struct, and the list of pages. */
-	return sizeof(void *) + sizeof(*blk) + (blk->parts ? BLOCK_PAGES * sizeof(*blk->parts) : 0);
+	return sizeof(void *) + sizeof(*blk) + (blk->parts ? PAGE_SIZE : 0);
 }
 
 /* Puts a block at an index that has none. */
@@ -342,6 +343,7 @@ static int pool_create(const char *name, u32 kind, u32 backing, u64 bytes, const
 	bool taken;
 	int ret;
 
+	BUILD_BUG_ON(sizeof(*pool) > SZ_2K);
 	pool = kzalloc(sizeof(*pool), GFP_KERNEL);
 	if (!pool)
 		return -ENOMEM;

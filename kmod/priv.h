@@ -62,7 +62,7 @@
 #define HEARTH_POOLS		16
 #define HEARTH_TENANTS_MAX	4096
 #define HEARTH_QUEUE		256	/* events that a connection can hold */
-#define HEARTH_NAMES_BITS	8
+#define HEARTH_NAMES_BITS	7	/* a pool is less than 2 KiB: memory may be in pieces */
 
 #define BLOCK_SHIFT		21
 #define BLOCK_SIZE_		(1UL << BLOCK_SHIFT)

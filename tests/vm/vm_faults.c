@@ -237,6 +237,8 @@ static void every_allocation_fails_once(void)
 	tear_down();
 }
 
+static int make_it_fail; /* open, because opening it would fail too */
+
 /* The page allocator gives this task nothing of @order and above. */
 static void nothing_above(int order)
 {
@@ -247,12 +249,14 @@ static void nothing_above(int order)
 	EXPECT(vm_put("/sys/kernel/debug/fail_page_alloc/task-filter", "Y"));
 	EXPECT(vm_put("/sys/kernel/debug/fail_page_alloc/times", "-1"));
 	EXPECT(vm_put("/sys/kernel/debug/fail_page_alloc/probability", "100"));
-	EXPECT(vm_put("/proc/self/make-it-fail", "1"));
+	make_it_fail = open("/proc/self/make-it-fail", O_WRONLY | O_CLOEXEC);
+	EXPECT(make_it_fail >= 0 && write(make_it_fail, "1", 1) == 1);
 }
 
 static void all_again(void)
 {
-	EXPECT(vm_put("/proc/self/make-it-fail", "0"));
+	EXPECT(pwrite(make_it_fail, "0", 1, 0) == 1);
+	close(make_it_fail);
 	EXPECT(vm_put("/sys/kernel/debug/fail_page_alloc/probability", "0"));
 	EXPECT(vm_put("/sys/kernel/debug/fail_page_alloc/min-order", "0"));
 	EXPECT(vm_put("/sys/kernel/debug/fail_page_alloc/task-filter", "N"));
