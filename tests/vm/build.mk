@@ -14,7 +14,7 @@ test-vm-boot:   ## the packages on a Debian that boots: unit, rule, group, budge
 test-vm-debug:  ## on a kernel with KASAN, lockdep, kmemleak, fault injection
 	@VM_TIMEOUT=1800 VM_MEM=2048 tests/vm/run.sh debug amd64 debug
 bench-vm:       ## speed of the module against the kernel's own means, as ratios
-	@VM_MEM=3072 tests/vm/run.sh bookworm amd64 bench
+	@VM_TIMEOUT=1800 VM_MEM=3072 tests/vm/run.sh bookworm amd64 bench
 check-kmod:     ## sparse and checkpatch over the module
 	@tests/vm/check.sh
 .PHONY: test-vm test-vm-matrix test-vm-boot test-vm-debug bench-vm check-kmod
