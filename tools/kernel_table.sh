@@ -20,16 +20,25 @@ cat "$BUILD"/obj/kernels/*.cu.log | awk -v want="${1:-table}" '
 }
 END {
 	if (want == "spills") exit
+	V[2] = V[12] = 144; V[3] = 160; V[6] = V[13] = 176; V[7] = 192; V[8] = 272; V[14] = 210; V[1] = 512
 	print "| kernel | threads | registers | shared, bytes | spills | blocks an SM | warps of 48 |"
 	print "|---|---|---|---|---|---|---|"
 	for (k in R) {
 		t = 256; dyn = 0
-		if (k ~ /gemmILi/ || k ~ /gemm</) {
-			nt = 0; wn = 0   # the type, then NT, WN
-			if (match(k, /Li[0-9]+ELi[0-9]+ELi[0-9]+E/)) {
-				x = substr(k, RSTART, RLENGTH); gsub(/Li|E/, " ", x); split(x, a, " "); nt = a[2]; wn = a[3]
+		if (k ~ /gemm_fewILi/) {   # two types, NT, WM: gemm_few.cuh
+			match(k, /Li[0-9]+ELi[0-9]+ELi[0-9]+ELi[0-9]+E/)
+			x = substr(k, RSTART, RLENGTH); gsub(/Li|E/, " ", x); split(x, a, " ")
+			t = 64 * a[4]
+			for (i = 1; i <= 2; i++) {
+				two = a[3] <= 5 && a[4] == 4; st = 32 * a[4] * V[a[i]] + a[3] * 4096
+				room = int((two ? 81 : 163) * 1024 / st); more = int((two ? 112 : 163) * 1024 / st)
+				n = room > 3 ? 3 : room > 2 || more < 3 ? (room < 2 ? 2 : room) : 3
+				if (st * n > dyn) dyn = st * n
 			}
-			t = 128 * wn; nb = nt * wn * 8; dyn = nb * 512 * (nb <= 32 ? 3 : 2)
+		} else if (k ~ /gemmILi/) {   # the type, NT, WN, KS
+			match(k, /Li[0-9]+ELi[0-9]+ELi[0-9]+ELi[0-9]+E/)
+			x = substr(k, RSTART, RLENGTH); gsub(/Li|E/, " ", x); split(x, a, " ")
+			nb = a[2] * a[3] * 8; t = 128 * a[3] * a[4]; dyn = nb * 512 * (nb <= 40 ? 3 : 2)
 		} else if (k ~ /attn/) {
 			t = 128
 			if (match(k, /Li[0-9]+E/)) { hd = substr(k, RSTART + 2, RLENGTH - 3) }
