@@ -329,13 +329,25 @@ static bool take_token(struct engine *e, struct gen *g, uint32_t row, struct hea
 	enum gen_finish f = GEN_RUNNING;
 	const uint32_t *mask = e->valid;
 	const char *text = "";
+	bool known = false;
 	uint64_t t_mask;
+	int32_t best;
 	float *logits;
 	uint32_t which;
 	size_t len = 0;
 	int r;
 
-	if (g->r.mask) {
+	if (g->r.mask && g->r.allows && !e->ops->pick && g->r.allows(g->r.mask_arg, -1)) {
+		t_mask = now_ns();
+		r = e->ops->logits(e->ctx, row, &logits, err);
+		best = r ? -1 : sampler_best(s->sampler, logits);
+		known = best >= 0 && (!e->valid || (e->valid[best / 32] >> (best % 32) & 1)) && g->r.allows(g->r.mask_arg, best);
+		if (g->res.n_out)
+			g->res.mask_ns += now_ns() - t_mask;
+	}
+	if (known) {
+		mask = NULL;   /* it is the best of all, so it is the best of what is allowed */
+	} else if (g->r.mask) {
 		t_mask = now_ns();
 		if (e->valid)
 			memcpy(e->mask, e->valid, words * sizeof(uint32_t));

@@ -172,6 +172,12 @@ struct gen_request {
 	uint64_t cache_key;
 	uint32_t pin_tokens, pin_seconds;
 	sampler_mask_fn mask;       /* called before each pick, or NULL */
+	/*
+	 * Beside .mask: whether its mask would allow @token, asked instead of it where
+	 * the best token is taken if it may be. May say no and be wrong. Asked with
+	 * -1 first: whether that is less work than the mask. May be NULL.
+	 */
+	bool (*allows)(void *mask_arg, int32_t token);
 	void *mask_arg;
 	/*
 	 * Tokens that are likely to come next, best known where a grammar leaves no

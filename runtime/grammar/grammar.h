@@ -69,6 +69,9 @@ const uint32_t *gmatch_mask(struct gmatch *m);
  * one is taken. Where it is too late for that already, as gmatch_mask().
  */
 const uint32_t *gmatch_mask_within(struct gmatch *m, uint32_t left);
+bool gmatch_mask_known(const struct gmatch *m); /* gmatch_mask() has it made already */
+/* Whether that mask has @token; a no may be wrong, a yes is not. */
+bool gmatch_allows(struct gmatch *m, uint32_t token, uint32_t left);
 /* Tokens that complete the text for certain, the one that ends it not counted; UINT32_MAX: not known. */
 uint32_t gmatch_tokens_to_end(struct gmatch *m);
 

@@ -590,6 +590,31 @@ static uint32_t tokens_to_end(struct gmatch *m, uint32_t at)
 	return m->sets[at].tokens;
 }
 
+bool gmatch_mask_known(const struct gmatch *m)
+{
+	return m->fail || m->sets[m->cur].mask;
+}
+
+bool gmatch_allows(struct gmatch *m, uint32_t token, uint32_t left)
+{
+	const struct gvocab *v = m->v;
+	uint32_t at = m->cur;
+
+	if (m->fail || token >= v->n_tokens)
+		return false;
+	for (size_t i = 0; i < v->n_eog; i++)
+		if (v->eog[i] == token)
+			return m->sets[m->cur].may_end;
+	if (v->tok_start[token] == v->tok_start[token + 1])
+		return false;
+	for (uint32_t i = v->tok_start[token]; i < v->tok_start[token + 1] && at != SET_DEAD; i++)
+		at = set_step(m, at, (uint8_t)v->tok_bytes[i]);
+	if (at == SET_DEAD || m->fail)
+		return false;
+	/* Bytes first: they are known, and tokens are never more. */
+	return m->sets[at].need + 2 <= left || tokens_to_end(m, at) + 2 <= left;
+}
+
 uint32_t gmatch_tokens_to_end(struct gmatch *m)
 {
 	const uint32_t n = m->fail ? NEED_NONE : tokens_to_end(m, m->cur);

@@ -439,6 +439,29 @@ void sampler_unask(struct sampler *s)
 	s->state = s->state_before;
 }
 
+int32_t sampler_best(const struct sampler *s, const float *logits)
+{
+	const struct sampler_params *p = &s->p;
+	uint32_t at;
+
+	if (p->temp != 0 || p->n_bias || p->rep_pen != 1 || p->freq_pen || p->pres_pen ||
+	    !find_max(logits, s->vocab, &at) || !isfinite(logits[at]))
+		return -1;
+	return (int32_t)at;
+}
+
+/* Where a bit of @mask is 0, -INFINITY. */
+static void forbid(float *logits, const uint32_t *mask, uint32_t vocab)
+{
+	for (uint32_t w = 0; w * 32 < vocab; w++) {
+		const uint32_t n = vocab - w * 32 < 32 ? vocab - w * 32 : 32, m = mask[w];
+
+		for (uint32_t i = 0; m != UINT32_MAX && i < n; i++)
+			if (!(m >> i & 1))
+				logits[w * 32 + i] = -INFINITY;
+	}
+}
+
 int sampler_pick(struct sampler *s, float *logits, const uint32_t *mask, struct sampler_pick *ret)
 {
 	const struct sampler_params *p = &s->p;
@@ -466,9 +489,7 @@ int sampler_pick(struct sampler *s, float *logits, const uint32_t *mask, struct 
 		for (i = 0; i < p->n_bias; i++)
 			logits[s->bias[i].token] += s->bias[i].add;
 		if (mask)
-			for (i = 0; i < s->vocab; i++)
-				if (!(mask[i / 32] >> (i % 32) & 1))
-					logits[i] = -INFINITY;
+			forbid(logits, mask, s->vocab);
 		penalise(s, logits);
 		if (!find_max(logits, s->vocab, &at))
 			return -EDOM;

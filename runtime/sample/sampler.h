@@ -80,6 +80,12 @@ uint64_t sampler_seed(const struct sampler *s);
 int sampler_pick(struct sampler *s, float *logits, const uint32_t *mask,
 		 struct sampler_pick *ret);
 
+/*
+ * The token that sampler_pick() chooses under every mask that allows it: the
+ * best, where the best is chosen and nothing changes the logits. -1: not so.
+ */
+int32_t sampler_best(const struct sampler *s, const float *logits);
+
 /* log(sum(e^logit)): logit minus it is the log-probability. */
 double sampler_log_norm(const float *logits, uint32_t vocab);
 

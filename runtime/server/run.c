@@ -246,6 +246,18 @@ static bool on_token(void *arg, const struct gen_token *t)
 	return r->fail.code != 0;
 }
 
+static bool on_allows(void *arg, int32_t token)
+{
+	struct run *r = arg;
+
+	/* Outside a grammar, or where the mask is made already, the mask is next to nothing. */
+	if (!r->match || !r->in_grammar || token < 0)
+		return r->match && r->in_grammar && !gmatch_mask_known(r->match);
+	if (r->no_calls && token == r->s->tool_call_id)
+		return false;
+	return gmatch_allows(r->match, (uint32_t)token, r->left);
+}
+
 static int on_mask(void *arg, uint32_t *mask, uint32_t vocab)
 {
 	struct run *r = arg;
@@ -420,6 +432,7 @@ int run_start(const struct run_opts *o, struct run **ret, struct hearth_err *err
 	q.pin_seconds = o->pin_seconds;
 	if (r->match || r->no_calls) {
 		q.mask = on_mask;
+		q.allows = on_allows;
 		q.mask_arg = r;
 	}
 	if (r->match && r->s->cfg->jump_forward)

@@ -13,9 +13,9 @@ import tempfile
 try:
     from jsonschema import Draft202012Validator
     try:
-        from jsonschema import draft202012_format_checker as FORMATS
-    except ImportError:
         FORMATS = Draft202012Validator.FORMAT_CHECKER
+    except AttributeError:
+        from jsonschema import draft202012_format_checker as FORMATS
 except ImportError:
     if sys.executable != "/usr/bin/python3" and os.path.exists("/usr/bin/python3"):
         os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])

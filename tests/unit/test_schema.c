@@ -298,8 +298,12 @@ static void within_bounds_it_ends(void **state)
 				assert_true(left > 0);
 				mask = gmatch_mask_within(m, left);
 				assert_non_null(mask);
-				for (n = 0, id = 0; id < 301; id++)
+				for (n = 0, id = 0; id < 301; id++) {
 					n += mask[id / 32] >> (id % 32) & 1;
+					/* a yes to one token is a bit of the mask */
+					if (gmatch_allows(m, id, left))
+						assert_true(mask[id / 32] >> (id % 32) & 1);
+				}
 				assert_true(n > 0);
 				n = (uint32_t)(synth_rand(&seed) % n);
 				for (id = 0; !(mask[id / 32] >> (id % 32) & 1) || n--; id++)
