@@ -348,7 +348,8 @@ int run_start(const struct run_opts *o, struct run **ret, struct hearth_err *err
 	struct run *r = calloc(1, sizeof(*r));
 	struct gen_request q;
 	struct chat_sink sink;
-	uint32_t need;
+	const uint32_t *mask;
+	uint32_t need, i;
 	pthread_condattr_t ca;
 	int rc;
 
@@ -384,8 +385,15 @@ int run_start(const struct run_opts *o, struct run **ret, struct hearth_err *err
 		if (!rc)
 			r->grammar = grammar_ref(o->grammar);
 		/* The first mask is worked out here, not by the engine's thread; and what it cannot be had for is refused. */
-		if (!rc && r->in_grammar && !gmatch_mask(r->match))
+		mask = !rc && r->in_grammar ? gmatch_mask(r->match) : NULL;
+		if (!rc && r->in_grammar && !mask)
 			rc = gmatch_status(r->match);
+		for (i = 0; mask && i < (gvocab_size(r->s->vocab) + 31) / 32 && !mask[i]; i++)
+			;
+		if (mask && i == (gvocab_size(r->s->vocab) + 31) / 32) {
+			rc = err_set(err, -EINVAL, "the schema or grammar admits no text that could be completed");
+			goto fail_said;
+		}
 		if (rc == -E2BIG) {
 			rc = err_set(err, -EINVAL, "the schema or grammar can begin in more ways than are followed at once");
 			goto fail_said;

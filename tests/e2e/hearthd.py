@@ -341,6 +341,7 @@ def test_refusals(d):
         ("unknown format", chat("x", response_format={"type": "xml"}), 400, "xml"),
         ("bad grammar", chat("x", grammar="root ::= foo"), 400, "foo"),
         ("an enum of 30,000", chat("x", response_format={"type": "json_schema", "json_schema": {"schema": {"enum": ["x%d" % i for i in range(30000)]}}}), 400, "more ways"),
+        ("a grammar without end", chat("x", grammar='root ::= (("a"{99999}){99999}){99999}'), 400, "completed"),
         ("ambiguous grammar", chat("x", grammar='root ::= ("x"{0,1000}){0,1000}'), 400, "more ways"),
         ("tool_choice without tools", chat("x", tool_choice="required"), 400, "tool"),
         ("tool_choice of no tool", chat("x", tools=TOOLS, tool_choice={"type": "function", "function": {"name": "Nope"}}), 400, "Nope"),
