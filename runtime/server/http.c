@@ -239,7 +239,7 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **con_cls, en
 	if (r->up) {
 		r->up->drop(r->up->arg);
 		free(r->up);
-		atomic_fetch_sub(&s->running, 1);
+		http_ended(s);
 	}
 	if (s->o.log && r->method && r->path) {
 		plain(r->method, method, sizeof(method));
@@ -282,6 +282,8 @@ int http_start(const struct http_opts *o, struct http_server **ret, struct heart
 	if (!s)
 		return err_set(err, -ENOMEM, "out of memory");
 	s->o = *o;
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->ended, NULL);
 	s->max_body = o->max_body;
 	fd = o->unix_path ? listen_unix(o->unix_path, err) : listen_tcp(o->host, o->port, &s->port, err);
 	if (fd < 0) {
@@ -347,6 +349,21 @@ void http_quiesce(struct http_server *s)
 		close(fd);
 }
 
+void http_upgraded(struct http_server *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->running++;
+	pthread_mutex_unlock(&s->lock);
+}
+
+void http_ended(struct http_server *s)
+{
+	pthread_mutex_lock(&s->lock);
+	if (!--s->running)
+		pthread_cond_signal(&s->ended);
+	pthread_mutex_unlock(&s->lock);
+}
+
 void http_stop(struct http_server *s)
 {
 	if (!s)
@@ -356,12 +373,16 @@ void http_stop(struct http_server *s)
 	 * library does not wait for them: it would take away what they stand on.
 	 */
 	atomic_store(&s->stopping, true);
-	while (atomic_load(&s->running))
-		usleep(1000);
+	pthread_mutex_lock(&s->lock);
+	while (s->running)
+		pthread_cond_wait(&s->ended, &s->lock);
+	pthread_mutex_unlock(&s->lock);
 	MHD_stop_daemon(s->d);
 	watch_free(s->watch);
 	if (s->unix_path)
 		unlink(s->unix_path);
+	pthread_cond_destroy(&s->ended);
+	pthread_mutex_destroy(&s->lock);
 	free(s->unix_path);
 	free(s);
 }

@@ -236,7 +236,7 @@ static void *upgraded_thread(void *p)
 
 	u->run(u->arg, u->fd, u->extra, u->n_extra);
 	MHD_upgrade_action(u->h, MHD_UPGRADE_ACTION_CLOSE);
-	atomic_fetch_sub(&u->s->running, 1);
+	http_ended(u->s);
 	free(u->extra);
 	free(u);
 	return NULL;
@@ -264,7 +264,7 @@ static void upgraded(void *cls, struct MHD_Connection *c, void *con_cls, const c
 		/* No thread to serve it: the connection is closed, the client sees it at once. */
 		u->drop(u->arg);
 		MHD_upgrade_action(h, MHD_UPGRADE_ACTION_CLOSE);
-		atomic_fetch_sub(&u->s->running, 1);
+		http_ended(u->s);
 		free(u->extra);
 		free(u);
 	}
@@ -278,7 +278,7 @@ void http_upgrade(struct http_req *r, const char *accept,
 	struct MHD_Response *resp;
 
 	/* Counted first, looked at then: http_stop() does it the other way round, so one of the two sees the other. */
-	atomic_fetch_add(&r->s->running, 1);
+	http_upgraded(r->s);
 	if (atomic_load(&r->s->stopping)) {
 		http_error(r, 503, "stopping", NULL, "the server is stopping");
 		goto not;
@@ -303,6 +303,6 @@ void http_upgrade(struct http_req *r, const char *accept,
 	return;
 not:
 	free(u);
-	atomic_fetch_sub(&r->s->running, 1);
+	http_ended(r->s);
 	drop(arg);
 }

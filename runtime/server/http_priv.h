@@ -31,7 +31,9 @@ struct http_server {
 	uint16_t port;
 	int unix_fd;
 	char *unix_path;
-	atomic_uint running;             /* upgraded connections, from their 101 on */
+	pthread_mutex_t lock;            /* of running */
+	pthread_cond_t ended;            /* none runs */
+	unsigned int running;            /* upgraded connections, from their 101 on */
 	atomic_bool stopping;            /* no more of them */
 	atomic_size_t max_body;
 	_Atomic(void *) ctx;             /* of the handlers; NULL: not yet serving */
@@ -75,5 +77,9 @@ struct http_req {
 
 /* http_admit.c: finds the route and the right to use it; false when it answered already. */
 bool http_admit(struct http_req *r);
+
+/* One upgraded connection more, one less; the server may be gone when the latter returns. */
+void http_upgraded(struct http_server *s);
+void http_ended(struct http_server *s);
 
 #endif
