@@ -70,6 +70,7 @@ struct sched {
 	size_t n_calls;
 	bool call_failed;
 	bool bad_call;
+	int64_t answered_ns;       /* when a turn was last answered, 0: none was */
 	int failed;                /* -errno that ends the turn; r->err says why */
 };
 

@@ -11,6 +11,7 @@
 
 #define BOX_ROOM     1024
 #define RING_SAMPLES (4 * 16384)  /* four seconds of answer between engine and card */
+#define GOING_ON_NS   INT64_C(60000000000) /* after an answer, what follows may lean on it */
 #define FINAL_WAIT_NS INT64_C(60000000000) /* a recogniser that takes longer is broken */
 
 void sched_defaults(struct sched_opts *o)
@@ -175,6 +176,32 @@ int sched_fail(struct sched *s, int code)
 	return code;
 }
 
+/*
+ * "All" and "both" answer a question or go on from a turn; out of the blue they
+ * are a knock or a scrap of talk, and carrying out "all" would switch off a home.
+ */
+static bool out_of_the_blue(const struct sched *s)
+{
+	static const char *const answers[] = {
+		"a", "all", "and", "both", "down", "it", "neither", "no", "none", "now", "off", "oh", "on", "one", "so", "that", "the", "then",
+		"this", "up", "yeah", "yes",
+	};
+	char copy[STT_TEXT], *save = NULL;
+
+	if (s->answered_ns && mono_ns() - s->answered_ns < GOING_ON_NS)
+		return false;
+	memcpy(copy, s->final.text, sizeof(copy));
+	for (char *w = strtok_r(copy, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
+		size_t i = 0;
+
+		while (i < sizeof(answers) / sizeof(answers[0]) && strcmp(w, answers[i]))
+			i++;
+		if (i == sizeof(answers) / sizeof(answers[0]))
+			return false;
+	}
+	return true;
+}
+
 /* Decided and transcribed. true: the turn goes on with the model. */
 static bool act(struct sched *s)
 {
@@ -327,6 +354,8 @@ static void run(struct sched *s, bool listening)
 				break;
 			s->final = m.stt;
 			s->have_final = true;
+			if (s->final.verdict == STT_COMMAND && out_of_the_blue(s))
+				s->final.verdict = STT_NOTHING;
 			if (s->decided)
 				thinking = settle(s, &ended);
 			else if (s->final.verdict == STT_COMMAND && s->opts.early)
@@ -494,6 +523,8 @@ static int turn(struct sched *s, struct audio_in *in, const char *text, const st
 		err_set(&r.err, -ENOMEM, "out of memory");
 		r.end = TURN_FAILED;
 	}
+	if (r.end == TURN_ANSWERED)
+		s->answered_ns = mono_ns();
 	if (!r.reply)
 		r.reply = strdup("");
 	s->r = NULL;

@@ -521,6 +521,16 @@ def the_sounds_of_a_home_are_no_words():
 
 
 @case(needs_model=True)
+def a_bare_answer_to_no_question_is_nothing():
+    r = turn("--json", "-o", "", spoken("both.wav", "both"))
+    t = json.loads(r.stdout)["turns"][0]
+    assert r.returncode == 3 and not t["calls"] and t["reply"] == "", "exit code %d, %s" % (r.returncode, t)
+    r = turn("--json", "-o", "", command(), spoken("both.wav", "both"))
+    d = json.loads(r.stdout)
+    assert len(d["turns"]) == 2 and d["turns"][1]["transcript"] == "both", d["turns"][-1]
+
+
+@case(needs_model=True)
 def speech_that_is_no_command_is_exit_4():
     r = turn("--json", "-o", "", spoken("fox.wav", "the quick brown fox jumps over the lazy dog and never looks back"))
     assert r.returncode == 4, "exit code %d\n%s" % (r.returncode, r.stdout[:600])
