@@ -54,7 +54,7 @@ END {
 		if (bs < b) b = bs
 		if (bw < b) b = bw
 		if (b > 16) b = 16
-		name = k; sub(/^_Z[0-9]+/, "", name);  sub(/PKf.*$/, "", name); sub(/Ev?[0-9]+[a-z_]+_args$/, "", name); sub(/v?[0-9]+[a-z_]+_args$/, "", name)
+		name = k; sub(/^_Z[0-9]+/, "", name);  sub(/PK(f|5uint4).*$/, "", name); sub(/Ev?[0-9]+[a-z_]+_args$/, "", name); sub(/v?[0-9]+[a-z_]+_args$/, "", name)
 		gsub(/ILi/, "<", name); gsub(/ELi/, ",", name); gsub(/ELb/, ",", name); if (name ~ /</) { sub(/E.*$/, "", name); name = name ">" }
 		printf "| %s | %d | %d | %d | %d | %d | %d |\n", name, t, R[k], S[k] + dyn, P[k], b, b * t / 32 | "sort"
 	}
