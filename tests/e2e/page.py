@@ -3,6 +3,7 @@
 """The web page in headless Chromium, driven over its debugging protocol: a
 typed turn, a spoken turn from a fake microphone, memory and waterfall, keys,
 and that it asks nobody but its own server. Standard library only; prints TAP."""
+import atexit
 import base64
 import json
 import os
@@ -38,6 +39,7 @@ class Browser:
                                       "--disable-component-update", "--disable-sync", "--mute-audio", "--remote-debugging-port=0", "--user-data-dir=" + where,
                                       "--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream", f"--use-file-for-fake-audio-capture={wav}%noloop",
                                       "--autoplay-policy=no-user-gesture-required", "--window-size=1280,860", "about:blank"], stdout=subprocess.DEVNULL, stderr=self.log)
+        atexit.register(self.proc.kill)
         port = os.path.join(where, "DevToolsActivePort")
         deadline = time.time() + 60
         while not os.path.exists(port) or not open(port).read().strip():
