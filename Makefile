@@ -114,13 +114,15 @@ $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(TEST_LIB) $(ALL_LIBS)
 # -- what people type ---------------------------------------------------------
 deps:        ## install what is missing (prints it first)
 	@tools/deps.sh install
+deps-demo:
+	@tools/deps.sh install demo
 deps-check:  ## only say what is missing
 	@tools/deps.sh check
 
 speech: all  ## fetch the voice detector's weights, once
 	@BUILD=$(BUILD) tools/speech.sh install
 
-demo: deps   ## a whole voice turn: build what is missing, speak a command, answer it
+demo: deps-demo   ## a whole voice turn: build what is missing, speak a command, answer it
 	@$(MAKE) --no-print-directory -j$$(nproc) $(BUILD)/bin/hearth $(BUILD)/bin/silero-convert
 	@BUILD=$(BUILD) tools/speech.sh install
 	@BUILD=$(BUILD) tools/demo.sh $(DEMO)
@@ -168,4 +170,4 @@ print-%:
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 .SECONDARY:
-.PHONY: load load-tsan all bench bench-serve demo deps deps-check speech test unit unit-build asan tsan fuzz fuzz-build fuzz-bins clean help
+.PHONY: deps-demo load load-tsan all bench bench-serve demo deps deps-check speech test unit unit-build asan tsan fuzz fuzz-build fuzz-bins clean help

@@ -3,7 +3,7 @@
 # Finds, and with `install` installs, the distribution packages that hearth
 # builds and tests with. Debian 12 and 13, Ubuntu 22.04 and 24.04.
 #   tools/deps.sh check     say what is missing, change nothing (exit 1 if any)
-#   tools/deps.sh install   print what will be installed, then install it
+#   tools/deps.sh install [demo]   print what will be installed, then install it
 set -eu
 
 # Needed: without one of these hearth does not build or its demo does not run.
@@ -74,6 +74,7 @@ fi
 
 mapfile -t need < <(missing "${NEEDED[@]}")
 mapfile -t want < <(missing "${WANTED[@]}")
+[ "${2:-}" = demo ] && want=() # a browser and two emulators are for the tests
 
 case "${1:-check}" in
 check)
