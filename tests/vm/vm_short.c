@@ -61,29 +61,43 @@ static unsigned long long samples_in(unsigned int s)
 	return look().samples - n;
 }
 
+static bool pressing(const struct table *t)
+{
+	return !strcmp(t->level, "medium") || !strcmp(t->level, "critical");
+}
+
 static void it_looks_more_often_under_pressure(void)
 {
-	struct table t = look();
 	unsigned long long calm, pressed;
-	uint64_t take;
-	void *p;
+	struct table t = look();
+	uint64_t at, max;
+	char *p;
 	int i;
 
 	if (strcmp(t.level, "none"))
 		vm_skip("this guest is short of memory already");
 	calm = samples_in(3);
-	/* So much that 4 % of the whole is left, and what reclaim finds. */
-	take = t.available - t.total * 4 / 100;
-	p = mmap(NULL, take, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	t = look();
+	max = t.total;
+	p = mmap(NULL, max, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	EXPECT(p != MAP_FAILED);
-	memset(p, 1, take);
-	for (i = 0; i < 400 && !strcmp(look().level, "none"); i++)
-		usleep(20000);
+	/* Fast down to 8 % of the whole, then in steps that it has time to see. */
+	for (at = 0; at + 4 * MiB <= max; at += 4 * MiB) {
+		memset(p + at, 1, 4 * MiB);
+		if (at + max * 8 / 100 < t.available)
+			continue;
+		usleep(300000);
+		t = look();
+		t.available += at;
+		if (pressing(&t) || t.available - at < max * 2 / 100)
+			break;
+	}
 	pressed = samples_in(3);
 	t = look();
-	munmap(p, take);
-	if (strcmp(t.level, "medium") && strcmp(t.level, "critical"))
-		vm_fail(__FILE__, __LINE__, "with 4 %% left the level is %s", t.level);
+	munmap(p, max);
+	if (!pressing(&t))
+		vm_fail(__FILE__, __LINE__, "with %llu of %llu KiB left the level is %s", t.available / 1024,
+			t.total / 1024, t.level);
 	/* Four times as many, if both windows were as long as they should be. */
 	if (pressed < calm + 2)
 		vm_fail(__FILE__, __LINE__, "%llu samples while calm, %llu under pressure", calm, pressed);
