@@ -66,6 +66,25 @@ static bool pressing(const struct table *t)
 	return !strcmp(t->level, "medium") || !strcmp(t->level, "critical");
 }
 
+/* MemAvailable less what only movable memory may take, as the module counts. */
+static uint64_t free_now(void)
+{
+	FILE *f = fopen("/proc/meminfo", "r");
+	unsigned long long v, available = 0, cma = 0;
+	char line[128];
+
+	EXPECT(f);
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "MemAvailable: %llu", &v) == 1)
+			available = v;
+		else if (sscanf(line, "CmaFree: %llu", &v) == 1)
+			cma = v;
+	}
+	fclose(f);
+	EXPECT(available);
+	return available > cma ? (available - cma) * 1024 : 0;
+}
+
 static void it_looks_more_often_under_pressure(void)
 {
 	unsigned long long calm, pressed;
@@ -81,16 +100,19 @@ static void it_looks_more_often_under_pressure(void)
 	max = t.total;
 	p = mmap(NULL, max, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	EXPECT(p != MAP_FAILED);
-	/* Fast down to 8 % of the whole, then in steps that it has time to see. */
-	for (at = 0; at + 4 * MiB <= max; at += 4 * MiB) {
-		memset(p + at, 1, 4 * MiB);
-		if (at + max * 8 / 100 < t.available)
+	/* The module's figure is as old as its last sample: how far to go is asked of the kernel. */
+	for (at = 0; at + MiB <= max; at += MiB) {
+		memset(p + at, 1, MiB);
+		if (free_now() > max * 9 / 100)
 			continue;
-		usleep(300000);
+		usleep(20000);
 		t = look();
-		t.available += at;
-		if (pressing(&t) || t.available - at < max * 2 / 100)
+		if (pressing(&t) || free_now() < max * 6 / 100)
 			break;
+	}
+	for (i = 0; i < 300 && !pressing(&t); i++) {
+		usleep(100000);
+		t = look();
 	}
 	pressed = samples_in(3);
 	t = look();
