@@ -142,7 +142,8 @@ static void on_message(wslay_event_context_ptr ctx, const struct wslay_event_on_
 		w->over = true;    /* a message that is lost must not pass for one that never came */
 		return;
 	}
-	memcpy(m->data, a->msg, a->msg_length);
+	if (a->msg_length) /* an empty message has no bytes to point at */
+		memcpy(m->data, a->msg, a->msg_length);
 	m->data[a->msg_length] = 0;
 	m->n = a->msg_length;
 	w->pending += m->n;
