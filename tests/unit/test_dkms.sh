@@ -44,9 +44,10 @@ if ! command -v dkms >/dev/null || [ "$(id -u)" != 0 ]; then
 	skip "DKMS builds the module" "needs dkms, and root"
 	exit $bad
 fi
-t "the source is installed" make -s NVCC= PREFIX=/usr DESTDIR="$tmp/root" install-dkms
+sys=$tmp/root
+t "the source is installed" make -s NVCC= PREFIX=/usr DESTDIR="$sys" install-dkms
 mkdir -p "$tmp/dkms" "$tmp/mods"
-d="dkms --dkmstree $tmp/dkms --sourcetree $tmp/root/usr/src --installtree $tmp/mods -m hearth -v $(make -s NVCC= print-VERSION) -k $(cat "$kdir/release")"
+d="dkms --dkmstree $tmp/dkms --sourcetree $sys/usr/src --installtree $tmp/mods -m hearth -v $(make -s NVCC= print-VERSION) -k $(cat "$kdir/release")"
 t "DKMS builds the module" $d --kernelsourcedir "$kdir/build" build
 t "and says so" sh -c "$d status | grep -q ': built'"
 t "and has it" sh -c "find '$tmp/dkms' -name 'hearth.ko*' | grep -q /module/"

@@ -68,7 +68,8 @@ fetch() { # PACKAGE:ARCH[=VERSION]... into the current folder
 # kbuild's programs of a newer suite want a newer C library than this machine
 # may have: then they are run with the suite's own.
 old_libc() { # TMP DIR SUITE KBUILD
-	local kb=$1/root/usr/lib/$4 host f old=
+	local sys=$1/root host f old=
+	local kb=$sys/usr/lib/$4
 	# Not every one of them wants the new one.
 	for f in $(find "$kb" -type f -perm -u+x); do
 		[ "$(head -c 4 "$f" | tail -c 3)" = ELF ] || continue
@@ -111,29 +112,30 @@ get() {
 		kbuild=$(depends "$headers:$arch=$ver" | grep -m1 ^linux-kbuild-)
 		kver=${image#linux-image-}
 		tmp=$dir.tmp.$$
-		rm -rf "$tmp"; mkdir -p "$tmp/debs" "$tmp/root"
+		sys=$tmp/root
+		rm -rf "$tmp"; mkdir -p "$tmp/debs" "$sys"
 		# kbuild's programs run here, so they are this machine's kind.
 		# Newer suites have the kernel and its modules in packages of their own.
 		more=$(depends "$image:$arch=$ver" | grep -E '^linux-(binary|modules)-' | sed "s/\$/:$arch=$ver/") || more=
 		# shellcheck disable=SC2086
 		(cd "$tmp/debs" && fetch "$image:$arch=$ver" "$headers:$arch=$ver" "$common=$ver" \
 			"$kbuild:$(dpkg --print-architecture)=$ver" $more)
-		for d in "$tmp"/debs/*.deb; do dpkg-deb -x "$d" "$tmp/root"; done
-		[ -d "$tmp/root/usr/lib/modules" ] && [ ! -e "$tmp/root/lib" ] && ln -s usr/lib "$tmp/root/lib"
+		for d in "$tmp"/debs/*.deb; do dpkg-deb -x "$d" "$sys"; done
+		[ -d "$sys/usr/lib/modules" ] && [ ! -e "$sys/lib" ] && ln -s usr/lib "$sys/lib"
 		# Header packages name each other by absolute path.
-		find "$tmp/root/usr/src/$headers" -maxdepth 1 -type f -exec \
+		find "$sys/usr/src/$headers" -maxdepth 1 -type f -exec \
 			sed -i "s#/usr/src/#$dir/root/usr/src/#g" {} +
 		for l in scripts tools; do
-			[ -L "$tmp/root/usr/src/$headers/$l" ] || continue
-			ln -sfn "../../lib/$kbuild/$l" "$tmp/root/usr/src/$headers/$l"
+			[ -L "$sys/usr/src/$headers/$l" ] || continue
+			ln -sfn "../../lib/$kbuild/$l" "$sys/usr/src/$headers/$l"
 		done
-		cp "$tmp/root/boot/vmlinuz-$kver" "$tmp/vmlinuz" 2>/dev/null ||
-			cp "$tmp/root/lib/modules/$kver/vmlinuz" "$tmp/vmlinuz"
+		cp "$sys/boot/vmlinuz-$kver" "$tmp/vmlinuz" 2>/dev/null ||
+			cp "$sys/lib/modules/$kver/vmlinuz" "$tmp/vmlinuz"
 		ln -s "root/usr/src/$headers" "$tmp/build"
 		ln -s "root/lib/modules/$kver" "$tmp/modules"
 		echo "$kver" >"$tmp/release"
 		old_libc "$tmp" "$dir" "$suite" "$kbuild"
-		rm -rf "$tmp/debs" "$tmp"/root/usr/share "$tmp"/root/boot
+		rm -rf "$tmp/debs" "$sys/usr/share" "$sys/boot"
 		touch "$tmp/ok"
 		rm -rf "$dir"; mv "$tmp" "$dir"
 	fi
