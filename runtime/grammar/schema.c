@@ -577,8 +577,11 @@ static gnode object(struct builder *b, const json_t *s)
 		refuse(b, -EOPNOTSUPP, "%zu optional properties; more than %u cannot be enforced: name some in \"required\"", k, MAX_OPTIONAL);
 		goto out;
 	}
-	/* Where the schema says nothing, OpenAI's clients expect only what is described. */
-	if (!more && n)
+	/*
+	 * Where the schema says nothing, OpenAI's clients expect only what is
+	 * described; a tool with an empty list of properties takes no arguments.
+	 */
+	if (!more && props)
 		open = false;
 	if (open) {
 		for (i = 0; i < n; i++) {
