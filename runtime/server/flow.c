@@ -3,18 +3,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "base/mono.h"
 
 #define PING_MS 10000
 #define LOOK_MS 50              /* how long a client's leaving may go unnoticed */
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 void flow_put(struct flow *f, const char *s, size_t n)
 {
@@ -35,7 +28,7 @@ void flow_put(struct flow *f, const char *s, size_t n)
 
 static void pace(struct flow *f)
 {
-	const uint64_t gone = f->sent_ns ? now_ns() - f->sent_ns : FLOW_MS * 1000000u;
+	const uint64_t gone = f->sent_ns ? (uint64_t)mono_ns() - f->sent_ns : FLOW_MS * 1000000u;
 
 	if (f->run && gone < FLOW_MS * 1000000u)
 		run_rest(f->run, FLOW_MS - (int)(gone / 1000000u));
@@ -68,7 +61,7 @@ long flow_next(void *flow, char *buf, size_t cap)
 		/* What is ready goes in one piece. */
 		while (!f->ended && f->run && (e = run_next(f->run, 0)))
 			f->take(f, e);
-		f->sent_ns = now_ns();
+		f->sent_ns = (uint64_t)mono_ns();
 	}
 	n = f->n - f->at < cap ? f->n - f->at : cap;
 	memcpy(buf, f->out + f->at, n);

@@ -11,25 +11,17 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <microhttpd.h>
 
+#include "base/mono.h"
 #include "base/thread.h"
 #include "server/http_priv.h"
 #include "server/listen.h"
 #include "server/watch.h"
 
 static atomic_ulong next_id;
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* -- MHD's side ------------------------------------------------------------------------ */
 
@@ -135,7 +127,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
 		r->who = -1;
 		r->watched = watched_of(c);
 		watch_state(r->watched, WATCH_BODY, 0);
-		r->t0 = now_ns();
+		r->t0 = (uint64_t)mono_ns();
 		r->method = strdup(method);
 		r->path = strdup(url);
 		snprintf(r->id, sizeof(r->id), "req-%lx-%lx", (unsigned long)getpid(), atomic_fetch_add(&next_id, 1) + 1);
@@ -244,7 +236,7 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **con_cls, en
 	if (s->o.log && r->method && r->path) {
 		plain(r->method, method, sizeof(method));
 		plain(r->path, path, sizeof(path));
-		s->o.log(s->o.ctx, r->id, method, path, r->status, now_ns() - r->t0, r->sent, r->who);
+		s->o.log(s->o.ctx, r->id, method, path, r->status, (uint64_t)mono_ns() - r->t0, r->sent, r->who);
 	}
 	if (s->o.release)
 		s->o.release(s->o.ctx, r->who);

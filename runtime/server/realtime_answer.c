@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/mono.h"
 #include "grammar/schema.h"
 #include "server/base64.h"
 #include "server/run.h"
@@ -126,14 +126,6 @@ static int on_phrase(void *arg, const struct chunk *k)
 	return rc;
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static json_t *part(const struct answer *a, const char *text)
 {
 	bool audio = a->c->ask.audio;
@@ -182,7 +174,7 @@ static void take_text(struct answer *a, const char *s, size_t n)
 	o = place(a);
 	json_object_set_new(o, "delta", json_stringn(s, n));
 	rt_send_event(c, rt_name_of(c, c->ask.audio ? "response.output_audio_transcript.delta" : "response.output_text.delta"), o);
-	if (c->ask.audio && chunker_push(a->chunker, s, n, now_ns()))
+	if (c->ask.audio && chunker_push(a->chunker, s, n, mono_ns()))
 		chunker_reset(a->chunker);
 }
 

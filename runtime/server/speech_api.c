@@ -11,6 +11,7 @@
 
 #include <sndfile.h>
 
+#include "base/mono.h"
 #include "server/base64.h"
 #include "server/chat_api.h"
 #include "server/service.h"
@@ -239,19 +240,11 @@ static int encode(struct voice_job *j)
 	return ok ? 0 : err_set(&j->err, -EIO, "the sound cannot be encoded");
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static void *voice_thread(void *arg)
 {
 	static const char done[] = "data: {\"type\":\"speech.audio.done\"}\n\n";
 	struct voice_job *j = arg;
-	int rc = chunker_push(j->chunker, j->text, strlen(j->text), now_ns());
+	int rc = chunker_push(j->chunker, j->text, strlen(j->text), mono_ns());
 
 	if (!rc)
 		rc = chunker_finish(j->chunker);

@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/mono.h"
 #include "server/service.h"
 #include "server/speech.h"
 #include "voice/chunker.h"
@@ -65,14 +65,6 @@ static void close_audio(struct client *c)
 	c->audio_open = false;
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* Whether a request of this kind can be spoken at all; the error is sent. */
 static bool can_speak(struct client *c, const json_t *d)
 {
@@ -112,7 +104,7 @@ static void push_text(struct client *c, const char *text)
 		return;
 	}
 	c->text_bytes += n;
-	if (chunker_push(c->chunker, text, n, now_ns()))
+	if (chunker_push(c->chunker, text, n, mono_ns()))
 		chunker_reset(c->chunker);
 }
 
@@ -159,12 +151,12 @@ int speak_due(struct client *c)
 
 	if (at == INT64_MAX)
 		return -1;
-	left = (at - now_ns()) / 1000000 + 1;
+	left = (at - mono_ns()) / 1000000 + 1;
 	return left < 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
 }
 
 void speak_tick(struct client *c)
 {
-	if (c->streaming && chunker_tick(c->chunker, now_ns()))
+	if (c->streaming && chunker_tick(c->chunker, mono_ns()))
 		chunker_reset(c->chunker);
 }
