@@ -233,9 +233,19 @@ static int get_count(struct builder *b, const json_t *s, const char *key, uint32
 /* The exact text of a constant, as it will stand in the output. */
 static gnode constant(struct builder *b, const json_t *v)
 {
-	char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+	bool same = false;
+	char *text = NULL;
+	json_t *back;
 	gnode n;
 
+	/* As few digits as people write, and as many as it takes to be the same number. */
+	for (size_t digits = 15; digits <= 17 && !same; digits++) {
+		free(text);
+		text = json_dumps(v, JSON_ENCODE_ANY | JSON_REAL_PRECISION(digits));
+		back = text ? json_loads(text, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL) : NULL;
+		same = json_equal(back, v);
+		json_decref(back);
+	}
 	if (!text)
 		return refuse(b, -EINVAL, "a constant cannot be written as JSON");
 	n = gast_lit(&b->g, text, strlen(text));

@@ -128,7 +128,12 @@ static void bad_call(struct chat_parser *p, const char *raw, size_t n, const cha
 		p->sink.bad_call(p->sink.ctx, raw, n, why);
 }
 
-/* The object of arguments: as it stands, or as text in a string. NULL: neither. */
+/*
+ * The object of arguments: as it stands, or as text in a string. NULL: neither.
+ * A key that is said twice has its last value, as JSON.parse() and json.loads()
+ * have it: a schema with free keys admits that, every value of it validates,
+ * and what is given out says each key once.
+ */
 static json_t *take_arguments(const json_t *call)
 {
 	json_t *a = json_object_get(call, "arguments");
@@ -136,8 +141,7 @@ static json_t *take_arguments(const json_t *call)
 	if (!a)
 		return json_object();
 	if (json_is_string(a))
-		a = json_loadb(json_string_value(a), json_string_length(a), JSON_REJECT_DUPLICATES,
-			       NULL);
+		a = json_loadb(json_string_value(a), json_string_length(a), 0, NULL);
 	else
 		json_incref(a);
 	if (json_is_object(a))
@@ -170,7 +174,7 @@ static int try_call(struct chat_parser *p, const char *raw, size_t n, const char
 	json_t *call, *args = NULL;
 	int r = 0;
 
-	call = json_loadb(raw, n, JSON_REJECT_DUPLICATES, NULL);
+	call = json_loadb(raw, n, 0, NULL);
 	name = json_string_value(json_object_get(call, "name"));
 	if (json_is_object(call))
 		args = take_arguments(call);

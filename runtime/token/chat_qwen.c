@@ -134,7 +134,8 @@ static int put_calls(const struct chat_msg *m, bool after_text, struct chat_out 
 
 		if (!c->name || !*c->name)
 			return err_set(err, -EINVAL, "a tool call without a name");
-		args = json_loads(c->arguments ? c->arguments : "{}", JSON_REJECT_DUPLICATES, &je);
+		/* Of a key said twice the last counts, as where calls are read. */
+		args = json_loads(c->arguments ? c->arguments : "{}", 0, &je);
 		if (!json_is_object(args)) {
 			json_decref(args);
 			return err_set(err, -EINVAL,

@@ -49,17 +49,16 @@ def op_chat(d, r):
     assert isinstance(c["message"]["content"], str)
 
 
-ODD = []
+# one with free keys, which a random text says twice now and then
+FREE = {"type": "function", "function": {"name": "Note", "parameters": {"type": "object", "additionalProperties": True}}}
 
 
 def op_tools(d, r):
-    c = whole(d, r, tools=TOOLS, tool_choice="required", temperature=2, max_tokens=200)
-    calls = c["message"].get("tool_calls")
-    # Seen once in some three thousand, before a tool that takes nothing was held to {}: keys said twice may have been it.
-    if c["finish_reason"] != "length" and not calls:
-        ODD.append(c)
-    for k in calls or ():
-        json.loads(k["function"]["arguments"])
+    c = whole(d, r, tools=[*TOOLS, FREE], tool_choice="required", temperature=2, max_tokens=200)
+    assert c["finish_reason"] == "tool_calls" and c["message"].get("tool_calls"), c
+    for k in c["message"]["tool_calls"]:
+        assert k["function"]["name"] in [t["function"]["name"] for t in (*TOOLS, FREE)], c
+        assert isinstance(json.loads(k["function"]["arguments"]), dict), c
 
 
 def op_schema(d, r):
@@ -274,9 +273,6 @@ def main():
     print("# " + ", ".join(f"{k} {len(v)}" for k, v in sorted(kinds.items())))
     check(d.proc.poll() is None, "it lives", d.text()[-1500:])
     check(not failed, "every answer is right", "\n".join(failed[:3]))
-    for c in ODD:
-        print("# a required call that is none: " + json.dumps(c)[:800])
-    check(len(ODD) <= max(1, len(kinds.get("tools", ())) // 100), "a required call is one", len(ODD))
     check(min(done) > 0, "every client is served", done)
     check(sum(refused) <= sum(done), "few are refused", (sum(done), sum(refused)))
     m, busy = settle(d)

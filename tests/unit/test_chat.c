@@ -158,9 +158,6 @@ static void what_cannot_be_rendered_is_refused(void **state)
 	struct chat_msg cut = { .role = CHAT_ASSISTANT,
 				.calls = &(struct chat_call){ "f", "{\"a\":" },
 				.n_calls = 1 };
-	struct chat_msg twice = { .role = CHAT_ASSISTANT,
-				  .calls = &(struct chat_call){ "f", "{\"a\":1,\"a\":2}" },
-				  .n_calls = 1 };
 	struct chat_msg noname = { .role = CHAT_ASSISTANT,
 				   .calls = &(struct chat_call){ "", "{}" },
 				   .n_calls = 1 };
@@ -175,7 +172,6 @@ static void what_cannot_be_rendered_is_refused(void **state)
 	refuse("qwen3", &user, 1, "[{\"name\":\"f\"}]", "tool 1 is no");
 	refuse("qwen3", &call, 1, NULL, "call to \"f\" are no JSON object");
 	refuse("qwen3", &cut, 1, NULL, "call to \"f\" are no JSON object");
-	refuse("qwen3", &twice, 1, NULL, "call to \"f\" are no JSON object");
 	refuse("qwen3", &noname, 1, NULL, "without a name");
 	refuse("qwen3", &usercall, 1, NULL, "only the assistant");
 	refuse("qwen3", &odd, 1, NULL, "role that is not known");
@@ -420,6 +416,25 @@ static void answers_are_taken_apart(void **state)
 	       "x", "", "0:f{\"n\": 21.5, \"t\": \"</tool_call> \\\"<think>\\\"\"};", "");
 }
 
+/* What free keys may say twice has its last value, and is said once: RFC 8259, section 4. */
+static void of_a_key_said_twice_the_last_counts(void **state)
+{
+	struct chat_msg m = { .role = CHAT_ASSISTANT, .calls = &(struct chat_call){ "f", "{\"a\":1,\"a\":2}" }, .n_calls = 1 };
+	struct hearth_err err = { 0 };
+	struct chat_text text = { 0 };
+	struct chat *c = NULL;
+
+	expect(false, CALL("{\"name\": \"f\", \"arguments\": {\"a\": 1, \"b\": {\"c\": 0, \"c\": [\"x\"]}, \"a\": 2}}"),
+	       "", "", "0:f{\"a\": 2, \"b\": {\"c\": [\"x\"]}};", "");
+	expect(false, CALL("{\"name\": \"f\", \"arguments\": \"{\\\"a\\\": 1, \\\"a\\\": 2}\"}"), "", "", "0:f{\"a\": 2};", "");
+	/* The same where a client brings a call back. */
+	assert_int_equal(chat_open_named("qwen3", &c, NULL), 0);
+	assert_int_equal(chat_render(c, &m, 1, &(struct chat_opts){ 0 }, &text, &err), 0);
+	assert_non_null(strstr(text.text, "{\"name\": \"f\", \"arguments\": {\"a\": 2}}"));
+	chat_text_free(&text);
+	chat_free(c);
+}
+
 static void bad_calls_are_never_content(void **state)
 {
 	expect(false, CALL("{\"name\": \"f\""), "", "", "", "\n{\"name\": \"f\"\n|");
@@ -431,8 +446,6 @@ static void bad_calls_are_never_content(void **state)
 	       "\n{\"name\": \"f\", \"arguments\": [1]}\n|");
 	expect(false, CALL("{\"name\": \"f\", \"parameters\": {}}"), "", "", "",
 	       "\n{\"name\": \"f\", \"parameters\": {}}\n|");
-	expect(false, CALL("{\"name\": \"f\", \"arguments\": {\"a\": 1, \"a\": 2}}"), "", "", "",
-	       "\n{\"name\": \"f\", \"arguments\": {\"a\": 1, \"a\": 2}}\n|");
 	expect(false, CALL(ON ON), "", "", "", "\n" ON ON "\n|");
 	expect(false, "<tool_call>{\"name\": \"f", "", "", "", "{\"name\": \"f|");
 	/* A string that never ends: the call ended where it said so, and what follows still counts.
@@ -454,6 +467,7 @@ int main(void)
 		cmocka_unit_test(real_templates_are_known),
 		cmocka_unit_test(numbers_are_written_as_python_does),
 		cmocka_unit_test(answers_are_taken_apart),
+		cmocka_unit_test(of_a_key_said_twice_the_last_counts),
 		cmocka_unit_test(bad_calls_are_never_content),
 	};
 	return UNIT_RUN(tests);

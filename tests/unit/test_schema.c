@@ -3,6 +3,7 @@
 #include "grammar/schema.h"
 #include "grammar_util.h"
 #include "synth.h"
+#include "token/chat.h"
 
 static void check(const char *schema, const char *const *yes, const char *const *no)
 {
@@ -109,7 +110,7 @@ static void objects(void **state)
 	check("{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"},\"ab\":{}},\"additionalProperties\":{\"type\":\"string\"}}",
 	      LIST("{}", "{\"a\": 1}", "{\"x\": \"y\"}", "{\"a\": 1, \"ac\": \"y\", \"\": \"z\"}", "{\"abc\": \"\"}"),
 	      LIST("{\"a\": \"y\"}", "{\"x\": 1}", "{\"a\": 1, \"a\": \"s\"}", "{\"x\": \"y\", \"a\": 1}", "{\"\\u0061\": \"s\"}"));
-	/* A tool that takes nothing: with free keys it could say one twice, which no reader of calls takes. */
+	/* A tool that takes nothing. */
 	check("{\"type\":\"object\",\"properties\":{}}", LIST("{}"), LIST("{\"a\":1}", "{\"a\":1,\"a\":2}"));
 	check("{\"type\":\"object\"}", LIST("{}", "{\"k\": {\"l\": []}}"), LIST("[]", "{\"k\"}"));
 	check("{\"properties\":{\"caf\xc3\xa9\":{\"type\":\"integer\"}},\"required\":[\"caf\xc3\xa9\"]}",
@@ -263,6 +264,116 @@ static void tools_become_calls(void **state)
 	json_decref(t);
 }
 
+static void count_call(void *ctx, size_t index, const char *name, const char *arguments)
+{
+	json_t *a = json_loads(arguments, JSON_REJECT_DUPLICATES, NULL);
+
+	assert_true(json_is_object(a) && !strcmp(name, "f"));
+	json_decref(a);
+	++*(int *)ctx;
+}
+
+static void no_call(void *ctx, const char *raw, size_t n, const char *why)
+{
+	fail_msg("%s: %.*s", why, (int)n, raw);
+}
+
+/* A text at random that ends within @left tokens, with short keys and many of them. */
+static int short_keys(struct gmatch *m, uint64_t *seed, uint32_t left, char *out)
+{
+	size_t n = 0;
+
+	gmatch_restart(m);
+	for (;; left--) {
+		const uint32_t *mask = gmatch_mask_within(m, left);
+		uint32_t pick[301], few[301], k = 0, f = 0, id;
+		const char *b;
+		size_t len;
+
+		for (uint32_t i = 0; i < 301; i++) {
+			if (!(mask[i / 32] >> (i % 32) & 1))
+				continue;
+			pick[k++] = i;
+			if (i == '"' || i == ',' || i == ':' || i == '{' || i == '1')
+				few[f++] = i;
+		}
+		assert_true(k > 0);
+		id = f && synth_rand(seed) % 8 ? few[synth_rand(seed) % f] : pick[synth_rand(seed) % k];
+		if (id == GU_EOG)
+			return (int)n;
+		assert_int_equal(gmatch_accept(m, id), 0);
+		b = gu_bytes(NULL, id, &len);
+		memcpy(out + n, b, len);
+		n += len;
+	}
+}
+
+/* Whatever the grammar lets out between its markers, the reader of calls takes for a call; free keys come twice too. */
+static void what_is_said_as_a_call_is_read_as_one(void **state)
+{
+	static const char *const params[] = {
+		"{\"type\":\"object\"}",
+		"{\"type\":\"object\",\"additionalProperties\":{\"type\":\"boolean\"}}",
+		"{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"null\"}},\"required\":[\"a\"],\"additionalProperties\":true}",
+		"{\"type\":\"object\",\"properties\":{\"v\":{}}}",
+	};
+	uint64_t seed = 6;
+	char text[4096];
+
+	for (size_t i = 0; i < sizeof(params) / sizeof(params[0]); i++) {
+		json_t *p = json_loads(params[i], 0, NULL), *t = json_pack("[{s:{s:s,s:o}}]", "function", "name", "f", "parameters", p);
+		int calls = 0, twice = 0;
+		struct chat_sink sink = { .call = count_call, .bad_call = no_call, .ctx = &calls };
+		struct chat_parser *cp;
+		struct grammar *g;
+		struct gmatch *m;
+
+		assert_int_equal(grammar_from_tools(t, NULL, false, false, &g, NULL), 0);
+		assert_int_equal(gmatch_create(g, gu_vocab(), &m), 0);
+		assert_int_equal(chat_parser_open(NULL, false, &sink, &cp), 0);
+		for (int k = 0; k < 1000; k++) {
+			const int n = short_keys(m, &seed, 150, text);
+
+			assert_int_equal(chat_parser_push(cp, text, (size_t)n), 0);
+			assert_int_equal(chat_parser_end(cp), 0);
+			assert_int_equal(calls, k + 1);
+			p = json_loadb(text + 12, (size_t)n - 12 - strlen("\n</tool_call>"), JSON_REJECT_DUPLICATES, NULL);
+			twice += !p;
+			json_decref(p);
+		}
+		if (twice < 10)
+			fail_msg("%s: %d with a key twice", params[i], twice);
+		chat_parser_free(cp);
+		gmatch_free(m);
+		grammar_unref(g);
+		json_decref(t);
+	}
+}
+
+/* A constant comes out as the number that it is, however many digits that takes. */
+static void constants_keep_their_value(void **state)
+{
+	const double v[] = { 0.1, 0.1 + 0.2, 1.0 / 3, 1e300, -5e-324, 123456789.123456789, 1.0 };
+	char text[4096];
+	uint64_t seed = 7;
+
+	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+		json_t *s = json_pack("{s:[f,f]}", "enum", v[i], v[i]), *back;
+		struct grammar *g;
+		struct gmatch *m;
+
+		assert_int_equal(grammar_from_schema(s, &g, NULL), 0);
+		assert_int_equal(gmatch_create(g, gu_vocab(), &m), 0);
+		assert_true(gu_walk(m, &seed, 100, text, sizeof(text)) > 0);
+		back = json_loads(text, JSON_DECODE_ANY, NULL);
+		assert_true(json_is_real(back) && json_real_value(back) == v[i]);
+		json_decref(back);
+		gmatch_free(m);
+		grammar_unref(g);
+		json_decref(s);
+	}
+}
+
 /*
  * Whatever is chosen at random, a text is complete within the tokens it was
  * given, from the fewest that can hold it on; and those fewest are no more than
@@ -408,6 +519,8 @@ int main(void)
 		cmocka_unit_test(references_and_choices),
 		cmocka_unit_test(what_cannot_be_enforced_is_refused_by_name),
 		cmocka_unit_test(random_walks_always_parse),
+		cmocka_unit_test(what_is_said_as_a_call_is_read_as_one),
+		cmocka_unit_test(constants_keep_their_value),
 		cmocka_unit_test(tools_become_calls),
 		cmocka_unit_test(within_bounds_it_ends),
 	};
