@@ -52,6 +52,7 @@ WANTED=(
 	libelf-dev
 	libssl-dev
 	python3-jsonschema
+	python3-numpy
 	qemu-system-arm
 	qemu-system-x86
 	sparse
