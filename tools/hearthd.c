@@ -279,6 +279,19 @@ static int take_over(struct config *next, struct hearth_err *err)
 	next->http.on = d.cfg.http.on;
 	if (!rc)
 		rc = config_check_open(next, err);
+	/* Tenants are memory, which needs a restart: the keys may move among those that are there. */
+	for (uint32_t i = 0; !rc && i < next->n_keys; i++) {
+		struct config_key *k = &next->keys[i];
+		uint32_t at;
+
+		for (at = 0; k->tenant >= 0 && at < d.cfg.n_tenants; at++)
+			if (!strcmp(d.cfg.tenants[at].name, next->tenants[k->tenant].name))
+				break;
+		if (k->tenant >= 0 && at == d.cfg.n_tenants)
+			rc = err_set(err, -EINVAL, "the tenant \"%s\" is new, which needs a restart", next->tenants[k->tenant].name);
+		else if (k->tenant >= 0)
+			k->tenant = (int)at;
+	}
 	if (!rc)
 		rc = keyring_fill(d.keys, next->keys, next->n_keys, err);
 	if (rc)

@@ -27,6 +27,7 @@ RT_SRCS += \
 	runtime/server/service.c \
 	runtime/server/speech.c \
 	runtime/server/speech_api.c \
+	runtime/server/tenants.c \
 	runtime/server/transcribe.c \
 	runtime/server/watch.c \
 	runtime/server/websocket.c \
@@ -52,6 +53,7 @@ TESTS += \
 	test_http \
 	test_service \
 	test_keyring \
+	test_tenants \
 	test_wyoming_frame \
 	# EOL
 FUZZERS += \

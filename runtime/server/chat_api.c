@@ -74,6 +74,10 @@ void api_start_failed(struct service *s, struct http_req *r, int rc, const struc
 		http_answer_header(r, "Retry-After", "1");
 		http_error(r, 429, "queue_full", NULL, "%s", err->text);
 		break;
+	case -EDQUOT:
+		http_answer_header(r, "Retry-After", "1");
+		http_error(r, 429, "budget_exceeded", NULL, "%s", err->text);
+		break;
 	case -ETIMEDOUT:
 	case -ESHUTDOWN:
 		http_answer_header(r, "Retry-After", "5");

@@ -11,6 +11,7 @@
 #include "grammar/schema.h"
 #include "gguf/digest.h"
 #include "server/grammars.h"
+#include "server/tenants.h"
 
 #define MAX_MESSAGES 200000
 
@@ -727,6 +728,7 @@ struct run_opts chat_request_run(const struct chat_request *q, struct service *s
 static bool room(struct service *s, struct http_req *r, struct chat_request *q)
 {
 	uint32_t ctx = engine_the_plan(s->engine)->ctx, cap, most;
+	uint64_t budget;
 	struct keyring_limits l = keyring_limits(s->keys, http_who(r));
 
 	if (q->tokens.n >= ctx) {
@@ -735,10 +737,13 @@ static bool room(struct service *s, struct http_req *r, struct chat_request *q)
 		return false;
 	}
 	cap = l.max_tokens;
-	most = l.kv_max ? (uint32_t)(l.kv_max / service_kv_bytes(s, 1) * KV_PAGE) : ctx;
+	budget = tenants_max(s->tenants, l.tenant);
+	if (l.kv_max && l.kv_max < budget)
+		budget = l.kv_max;
+	most = budget / service_kv_bytes(s, 1) < ctx ? (uint32_t)(budget / service_kv_bytes(s, 1) * KV_PAGE) : ctx;
 	if (q->tokens.n >= most) {
 		http_error(r, 400, "context_length_exceeded", q->chat ? "messages" : "prompt",
-			   "the prompt is %zu tokens; the key's budget of cache holds %u, and at least one must be left for the answer", q->tokens.n, most);
+			   "the prompt is %zu tokens; the budget of cache of the key or its tenant holds %u, and at least one must be left for the answer", q->tokens.n, most);
 		return false;
 	}
 	if (most > ctx)

@@ -61,6 +61,8 @@ void config_done(struct config *c)
 			explicit_bzero(c->keys[i].secret, strlen(c->keys[i].secret));
 		free(c->keys[i].secret);
 	}
+	for (uint32_t i = 0; i < c->n_tenants; i++)
+		free(c->tenants[i].name);
 	listen_done(&c->http);
 	listen_done(&c->wyoming);
 	for (uint32_t i = 0; i < c->n_wy; i++)
@@ -180,9 +182,9 @@ static void listen_at(struct reader *r, yaml_node n, struct config_listen *l)
 
 static void one_key(struct reader *r, struct config *c, yaml_node n)
 {
-	static const char *const known[] = { "name", "key", "key_file", "priority", "max_tokens", "concurrent", "requests_per_minute", "kv_max", NULL };
+	static const char *const known[] = { "name", "key", "key_file", "priority", "max_tokens", "concurrent", "requests_per_minute", "kv_max", "tenant", NULL };
 	struct config_key *k = &c->keys[c->n_keys];
-	char *prio = NULL, *file = NULL;
+	char *prio = NULL, *file = NULL, *tenant = NULL;
 
 	if (!yaml_is_map(r->y, n)) {
 		r->rc = yaml_refuse(r->y, n, -EINVAL, r->err, "each entry of \"keys\" must be a mapping with name and key");
@@ -191,6 +193,7 @@ static void one_key(struct reader *r, struct config *c, yaml_node n)
 	r->rc = yaml_no_other_keys(r->y, n, known, r->err);
 	c->n_keys++;               /* config_done() frees what is half filled */
 	k->prio = GEN_NORMAL;
+	k->tenant = -1;
 	text(r, n, "name", &k->name);
 	text(r, n, "key", &k->secret);
 	file_name(r, n, "key_file", &file);
@@ -198,6 +201,12 @@ static void one_key(struct reader *r, struct config *c, yaml_node n)
 	number(r, n, "max_tokens", 1, 1 << 20, &k->max_tokens);
 	number(r, n, "concurrent", 1, 1024, &k->concurrent);
 	bytes(r, n, "kv_max", &k->kv_max);
+	text(r, n, "tenant", &tenant);
+	for (uint32_t i = 0; tenant && i < c->n_tenants; i++)
+		if (!strcmp(c->tenants[i].name, tenant))
+			k->tenant = (int)i;
+	if (!r->rc && tenant && k->tenant < 0)
+		r->rc = yaml_refuse(r->y, yaml_get(r->y, n, "tenant"), -EINVAL, r->err, "\"memory.tenants\" names no tenant \"%.63s\"", tenant);
 	number(r, n, "requests_per_minute", 1, 60000, &k->per_minute);
 	if (!r->rc && !k->name)
 		r->rc = yaml_refuse(r->y, n, -EINVAL, r->err, "the key has no \"name\"");
@@ -239,6 +248,40 @@ static void one_key(struct reader *r, struct config *c, yaml_node n)
 			r->rc = yaml_refuse(r->y, n, -EINVAL, r->err, "the key \"%s\" has the name or the key of another", k->name);
 	free(prio);
 	free(file);
+	free(tenant);
+}
+
+static void tenants(struct reader *r, struct config *c, yaml_node list)
+{
+	static const char *const known[] = { "name", "kv_min", "kv_max", NULL };
+
+	if (r->rc || !list || yaml_is_null(r->y, list))
+		return;
+	if (!yaml_is_seq(r->y, list) || yaml_len(r->y, list) > CONFIG_MAX_TENANTS) {
+		r->rc = yaml_refuse(r->y, list, -EINVAL, r->err, "\"tenants\" must be a list of at most %d", CONFIG_MAX_TENANTS);
+		return;
+	}
+	for (size_t i = 0; !r->rc && i < yaml_len(r->y, list); i++) {
+		struct config_tenant *t = &c->tenants[i];
+		yaml_node n = yaml_item(r->y, list, i);
+
+		if (!yaml_is_map(r->y, n)) {
+			r->rc = yaml_refuse(r->y, n, -EINVAL, r->err, "each entry of \"tenants\" must be a mapping with name");
+			return;
+		}
+		r->rc = yaml_no_other_keys(r->y, n, known, r->err);
+		c->n_tenants++;
+		text(r, n, "name", &t->name);
+		bytes(r, n, "kv_min", &t->kv_min);
+		bytes(r, n, "kv_max", &t->kv_max);
+		if (!r->rc && !t->name)
+			r->rc = yaml_refuse(r->y, n, -EINVAL, r->err, "the tenant has no \"name\"");
+		if (!r->rc && t->kv_max && t->kv_min > t->kv_max)
+			r->rc = yaml_refuse(r->y, n, -EINVAL, r->err, "the tenant \"%.63s\" has a kv_min over its kv_max", t->name);
+		for (size_t k = 0; !r->rc && k < i; k++)
+			if (!strcmp(c->tenants[k].name, t->name))
+				r->rc = yaml_refuse(r->y, n, -EINVAL, r->err, "the tenant \"%.63s\" stands there twice", t->name);
+	}
 }
 
 static void services(struct reader *r, yaml_node n, unsigned int *to)
@@ -310,7 +353,7 @@ static void read_all(struct reader *r, struct config *c)
 	static const char *const top[] = { "model", "cache", "memory", "http", "speech", "wyoming", "keys", "log", NULL };
 	static const char *const model[] = { "path", "id", "backend", "kv", "context", "sessions", "threads", "chunk", "thinking", "jump_forward", "embeddings", NULL };
 	static const char *const cache[] = { "enabled", "file", "max", "seconds", NULL };
-	static const char *const memory[] = { "device", "device_required", "weights_max", "kv_max", NULL };
+	static const char *const memory[] = { "device", "device_required", "weights_max", "kv_max", "tenants", NULL };
 	static const char *const http[] = { "enabled", "host", "port", "unix", "tls_cert", "tls_key", "cors", "max_body",
 					    "max_connections", "idle_seconds", "request_seconds", "queue", NULL };
 	static const char *const speech[] = { "stt", "tts", "voice", "lm", "dict", "home", "cache", "vad", "wake", "wake_threshold", NULL };
@@ -351,6 +394,7 @@ static void read_all(struct reader *r, struct config *c)
 	flag(r, n, "device_required", &c->device_required);
 	bytes(r, n, "weights_max", &c->weights_max);
 	bytes(r, n, "kv_max", &c->kv_max);
+	tenants(r, c, yaml_get(r->y, n, "tenants"));
 	n = section(r, "http", http);
 	listen_at(r, n, &c->http);
 	bytes(r, n, "max_body", &c->max_body);

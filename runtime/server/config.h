@@ -10,6 +10,7 @@
 
 #define CONFIG_MAX_KEYS 64
 #define CONFIG_MAX_WYOMING 8
+#define CONFIG_MAX_TENANTS 16
 
 struct config_key {
 	char *name;                /* who; also the tenant's name in the log */
@@ -19,6 +20,13 @@ struct config_key {
 	uint32_t concurrent;       /* requests at once; 0: no limit */
 	uint32_t per_minute;       /* requests in a minute; 0: no limit */
 	uint64_t kv_max;           /* bytes of cache for all of its requests; 0: no limit */
+	int tenant;                /* index of .tenants whose budget it lives under; -1: none of its own */
+};
+
+/* A tenant of hearth under whose budget the requests of some keys run. */
+struct config_tenant {
+	char *name;
+	uint64_t kv_min, kv_max;   /* in the pool of sessions; 0: not said */
 };
 
 struct config_listen {
@@ -51,6 +59,8 @@ struct config {
 	uint32_t cache_seconds;    /* between writes, when something changed */
 	/* memory: (0: no limit) */
 	uint64_t weights_max, kv_max;
+	struct config_tenant tenants[CONFIG_MAX_TENANTS];
+	uint32_t n_tenants;
 	char *device;              /* NULL: /dev/hearth if it is there */
 	bool device_required;
 	/* http: */

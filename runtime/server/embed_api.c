@@ -12,6 +12,7 @@
 #include "server/chat_request.h"
 #include "server/keyring.h"
 #include "server/service.h"
+#include "server/tenants.h"
 
 #define MAX_INPUTS 2048u
 
@@ -65,7 +66,9 @@ static bool embed_one(struct service *s, struct http_req *r, const struct tok_id
 	struct slot *slot = NULL;
 	struct gen *g = NULL;
 	double norm = 0;
-	int rc = -ENOMEM, entered = -1;
+	const uint64_t kv = service_kv_bytes(s, t->n);
+	const int tenant = keyring_limits(s->keys, http_who(r)).tenant;
+	int rc = -ENOMEM, entered = -1, charged = -1;
 
 	gen_defaults(&q);
 	q.tokens = t->id;
@@ -78,9 +81,11 @@ static bool embed_one(struct service *s, struct http_req *r, const struct tok_id
 	if (!e.sum)
 		err_set(&err, rc, "out of memory");
 	else
-		rc = entered = keyring_enter(s->keys, http_who(r), 0, &err);
+		rc = entered = keyring_enter(s->keys, http_who(r), kv, &err);
 	if (!rc)
 		rc = service_take(s, t->id, t->n, q.prio, 0, (int)s->request_seconds * 1000, gone, r, &slot, &err);
+	if (!rc)
+		rc = charged = tenants_charge(s->tenants, tenant, kv, &err);
 	if (!rc)
 		rc = gen_start(slot_session(slot), &q, &g, &err);
 	if (!rc) {
@@ -93,10 +98,12 @@ static bool embed_one(struct service *s, struct http_req *r, const struct tok_id
 		else if (res.finish != GEN_LENGTH)
 			rc = err_set(&err, -EIO, "%s", res.err.text);
 	}
+	if (!charged)
+		tenants_uncharge(s->tenants, tenant, kv);
 	if (slot)
-		service_give(s, slot, t->id, rc ? 0 : t->n);
+		service_give(s, slot, g ? t->id : NULL, rc ? 0 : t->n);
 	if (!entered)
-		keyring_leave(s->keys, http_who(r), 0, rc ? 0 : t->n, 0);
+		keyring_leave(s->keys, http_who(r), kv, rc ? 0 : t->n, 0);
 	for (uint32_t k = 0; !rc && k < d; k++)
 		norm += e.sum[k] * e.sum[k];
 	for (uint32_t k = 0; !rc && k < d; k++)

@@ -11,6 +11,7 @@
 #include "dev/hearth.h"
 #include "server/chat_request.h"
 #include "server/service.h"
+#include "server/tenants.h"
 
 extern const double service_buckets[16];
 
@@ -54,7 +55,8 @@ void api_health(struct http_req *r, void *service)
 
 	if (s->hearth && hearth_state(s->hearth, &rows, &n, NULL) == 0) {
 		for (i = 0; i < n; i++) {
-			if (rows[i].level > worst) {
+			/* sessions that all work are no trouble */
+			if (rows[i].level > worst && strcmp(rows[i].pool, TENANTS_POOL)) {
 				worst = rows[i].level;
 				who = rows[i].tenant;
 				pool = rows[i].pool;

@@ -16,7 +16,7 @@
 struct place {
 	char *secret;              /* NULL: not valid (any more) */
 	char name[64];
-	int prio;
+	int prio, tenant;
 	uint32_t max_tokens, concurrent, per_minute;
 	uint32_t held, running;
 	int64_t tokens_ms;         /* of per_minute: the bucket is full at 60000 */
@@ -130,6 +130,7 @@ int keyring_fill(struct keyring *k, const struct config_key *keys, uint32_t n, s
 		p->concurrent = keys[i].concurrent;
 		p->per_minute = keys[i].per_minute;
 		p->kv_max = keys[i].kv_max;
+		p->tenant = keys[i].tenant;
 	}
 	k->n_valid = n;
 	pthread_mutex_unlock(&k->lock);
@@ -186,7 +187,7 @@ void keyring_drop(struct keyring *k, int who)
 struct keyring_limits keyring_limits(struct keyring *k, int who)
 {
 	/* Nobody in particular: a key-less server's client may be a voice client. */
-	struct keyring_limits l = { .prio = GEN_VOICE };
+	struct keyring_limits l = { .prio = GEN_VOICE, .tenant = -1 };
 
 	if (who < 0)
 		return l;
@@ -194,6 +195,7 @@ struct keyring_limits keyring_limits(struct keyring *k, int who)
 	l.prio = k->p[who].prio;
 	l.max_tokens = k->p[who].max_tokens;
 	l.kv_max = k->p[who].kv_max;
+	l.tenant = k->p[who].tenant;
 	pthread_mutex_unlock(&k->lock);
 	return l;
 }

@@ -21,6 +21,7 @@ struct keyring_limits {
 	int prio;                  /* enum gen_prio */
 	uint32_t max_tokens;       /* of one answer; 0: no limit */
 	uint64_t kv_max;           /* bytes of cache for all that runs under it; 0: no limit */
+	int tenant;                /* whose budget it lives under (tenants.h); -1: none of its own */
 };
 
 struct keyring_stat {

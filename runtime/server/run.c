@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "server/grammars.h"
+#include "server/tenants.h"
 
 static const char marker[] = "<tool_call>";
 #define MARKER_LEN (sizeof(marker) - 1)
@@ -18,6 +19,8 @@ struct run {
 	int who;
 	bool entered;
 	uint64_t kv;               /* bytes of cache that it may fill */
+	int tenant;                /* who is charged with them */
+	bool charged;
 
 	int32_t *tokens;           /* prompt and what came, for the session's next user */
 	size_t n_tokens, cap_tokens;
@@ -314,8 +317,10 @@ static void settle(void *arg)
 		service_count(r->s, &r->result);
 		r->s->tool_calls += r->n_calls;
 	}
+	if (!r->settled && r->charged)
+		tenants_uncharge(r->s->tenants, r->tenant, r->kv);
 	if (!r->settled && r->slot)
-		service_give(r->s, r->slot, r->tokens, r->n_tokens);
+		service_give(r->s, r->slot, r->gen ? r->tokens : NULL, r->n_tokens);
 	if (!r->settled && r->entered)
 		keyring_leave(r->s->keys, r->who, r->kv, r->result.n_prompt, r->result.n_out);
 	r->settled = true;
@@ -424,6 +429,14 @@ int run_start(const struct run_opts *o, struct run **ret, struct hearth_err *err
 		r->slot = NULL;
 		goto fail_said;
 	}
+	/* By what runs, not by what waits: so it is asked when the session is there. */
+	r->tenant = keyring_limits(r->s->keys, o->who).tenant;
+	do {
+		rc = tenants_charge(r->s->tenants, r->tenant, r->kv, err);
+	} while (rc == -EDQUOT && service_settle(r->s));   /* what is over and unread holds nobody up */
+	if (rc)
+		goto fail_said;
+	r->charged = true;
 	/* Off is off: what the session still holds of its last request too. */
 	if (!r->s->cfg->cache_on)
 		session_rewind(slot_session(r->slot), 0);

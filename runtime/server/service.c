@@ -12,6 +12,7 @@
 #include "server/grammars.h"
 #include "server/keeper.h"
 #include "server/speech.h"
+#include "server/tenants.h"
 
 struct slot {
 	struct session *s;
@@ -71,7 +72,7 @@ static uint64_t limit_of(const struct config *cfg, enum engine_pool p)
 static int open_memory(struct service *s, const struct engine_plan *plan, struct hearth_err *err)
 {
 	const struct config *cfg = s->cfg;
-	struct hearth_pool_spec spec[ENGINE_POOLS];
+	struct hearth_pool_spec spec[ENGINE_POOLS + 1];
 	struct hearth_options o;
 	int rc;
 
@@ -91,9 +92,13 @@ static int open_memory(struct service *s, const struct engine_plan *plan, struct
 		o.backend = HEARTH_BACKEND_DEVICE;
 	o.pools = spec;
 	o.n_pools = ENGINE_POOLS;
+	if (cfg->n_tenants)
+		spec[o.n_pools++] = (struct hearth_pool_spec){ .kind = HEARTH_KIND_ACCOUNT, .name = TENANTS_POOL, .size = plan->bytes[ENGINE_KV] };
 	rc = hearth_open(&o, &s->hearth, err);
 	if (!rc)
 		rc = hearth_tenant_open(s->hearth, "llm", HEARTH_CLASS_LLM, 10, &s->llm, err);
+	if (!rc && cfg->n_tenants)
+		rc = tenants_open(cfg, s->hearth, s->llm, hearth_pool_named(s->hearth, TENANTS_POOL), &s->tenants, err);
 	if (rc || hearth_backend_of(s->hearth) != HEARTH_BACKEND_EMBEDDED)
 		return rc;
 	for (int i = 0; i < ENGINE_POOLS && !rc; i++) {
@@ -224,6 +229,7 @@ void service_close(struct service *s)
 	gvocab_free(s->vocab);
 	chat_free(s->chat);
 	engine_close(s->engine);
+	tenants_close(s->tenants);
 	hearth_tenant_close(s->llm);
 	hearth_close(s->hearth);
 	pthread_cond_destroy(&s->freed);
@@ -283,6 +289,16 @@ static bool settle_one(struct service *s)
 		return true;
 	}
 	return false;
+}
+
+bool service_settle(struct service *s)
+{
+	bool one;
+
+	pthread_mutex_lock(&s->lock);
+	one = settle_one(s);
+	pthread_mutex_unlock(&s->lock);
+	return one;
 }
 
 void service_done(struct service *s, struct slot *slot, void (*settle)(void *), void *run)
@@ -399,14 +415,16 @@ int service_take(struct service *s, const int32_t *tokens, size_t n, enum gen_pr
 
 void service_give(struct service *s, struct slot *slot, const int32_t *tokens, size_t n)
 {
-	int32_t *copy = malloc((n ? n : 1) * sizeof(*copy));
+	int32_t *copy = tokens ? malloc((n ? n : 1) * sizeof(*copy)) : NULL;
 
 	if (copy && n)
 		memcpy(copy, tokens, n * sizeof(*copy));
 	pthread_mutex_lock(&s->lock);
-	free(slot->held);
-	slot->held = copy;
-	slot->n_held = copy ? n : 0;
+	if (tokens) {
+		free(slot->held);
+		slot->held = copy;
+		slot->n_held = copy ? n : 0;
+	}
 	slot->busy = false;
 	slot->settle = NULL;
 	pthread_cond_broadcast(&s->freed);

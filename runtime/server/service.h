@@ -26,11 +26,13 @@ struct slot;
 struct grammars;
 struct keeper;
 struct speech;
+struct tenants;
 
 struct service {
 	const struct config *cfg;
 	struct hearth *hearth;
 	struct hearth_tenant *llm;
+	struct tenants *tenants;        /* whose budgets requests live under; NULL: nobody has one */
 	struct engine *engine;
 	const struct tok *tok;
 	struct chat *chat;              /* NULL: the template is not known; chat_why says so */
@@ -76,8 +78,10 @@ void service_close(struct service *s);
  */
 int service_take(struct service *s, const int32_t *tokens, size_t n, enum gen_prio prio, uint64_t conversation, int wait_ms,
 		 bool (*gone)(void *arg), void *arg, struct slot **ret, struct hearth_err *err);
-/* Gives it back with what it holds now. */
+/* Gives it back with what it holds now; as it was taken with @tokens NULL. */
 void service_give(struct service *s, struct slot *slot, const int32_t *tokens, size_t n);
+/* Has one run that is over give back what it holds; false: there is none. */
+bool service_settle(struct service *s);
 /*
  * What runs on @slot is over: from now on whoever needs a session may have it
  * given back by @settle(@run), which calls service_give(). Any thread.

@@ -194,6 +194,61 @@ def test_budget():
     d.stop()
 
 
+def test_tenants():
+    """Keys under a tenant's budget: what passes its max is refused with the figures, and what another is promised."""
+    probe = Daemon(text=BASE + "http: {port: 0}\n" + KEYS)
+    m = [l for l in call(probe, "GET", "/metrics")[1].decode().splitlines() if l.startswith(("hearth_kv_pages ", 'hearth_tenant_current_bytes{tenant="llm",pool="kv"}'))]
+    pages, kv = sorted(float(l.rsplit(" ", 1)[1]) for l in m)
+    page = int(kv / pages)
+    check('pool="sessions"' not in call(probe, "GET", "/metrics")[1].decode(), "without tenants there is no pool for them")
+    probe.stop()
+    kids, teen, own = "kidskidskidskids", "teenteenteenteen", "ownownownownown1"
+    # two sessions of 64 pages: kids have 10 at most, guests 50 for certain, so others get 78
+    conf = BASE + "http: {port: 0}\n" + f"memory: {{tenants: [{{name: kids, kv_max: {page * 10}}}, {{name: guests, kv_min: {page * 50}}}]}}\n" \
+        f"keys: [{{name: a, key: {kids}, tenant: kids}}, {{name: b, key: {teen}, tenant: kids}}, {{name: c, key: {own}}}, {{name: d, key: {KEY}, tenant: guests}}]\n"
+    d = Daemon(text=conf)
+    ends = call(d, "POST", "/tokenize", {"content": "<|im_end|><|endoftext|>"}, key=own)[1]["tokens"]
+    on = {"messages": [{"role": "user", "content": "write"}], "logit_bias": {str(i): -100 for i in ends}}     # it never ends by itself
+    s, j, _ = call(d, "POST", "/v1/chat/completions", chat("word " * 400), key=kids)
+    check(s == 400 and "budget" in j["error"]["message"] and "320" in j["error"]["message"], "a prompt over the tenant's max never fits", (s, j))
+    s, j, _ = call(d, "POST", "/v1/embeddings", {"input": "word " * 400}, key=kids)
+    check(s in (400, 429), "nor does a text to embed", (s, j))
+    s, j, _ = call(d, "POST", "/v1/chat/completions", {**on}, key=kids)
+    check(s == 200 and j["usage"]["total_tokens"] <= 320, "an answer without a length ends at it", (s, j.get("usage")))
+
+    def together(asks, word):
+        """All at once, again and again until one is refused: what each said, and that refusal."""
+        for _ in range(200):
+            got = []
+            ts = [threading.Thread(target=lambda k, n: got.append(call(d, "POST", "/v1/chat/completions", {**on, "max_tokens": n}, key=k)), args=a) for a in asks]
+            [x.start() for x in ts]
+            [x.join() for x in ts]
+            no = [g for g in got if g[0] != 200]
+            if no:
+                break
+        return no and all(g[0] == 429 and g[1]["error"]["code"] == "budget_exceeded" and word in g[1]["error"]["message"] and g[2].getheader("Retry-After") for g in no) and len(no) < len(got), no
+
+    ok, no = together([(kids, 200), (teen, 200)], "kids")
+    check(ok, "two keys of one tenant share its max, which the refusal names", no)
+    ok, no = together([(own, 1900), (own, 1900)], "guests")
+    check(ok, "what is promised to one is not given to another", no)
+    s, j, _ = call(d, "POST", "/v1/chat/completions", chat("hi"), key=KEY)
+    check(s == 200, "and is there when it is asked for", (s, j))
+    m = call(d, "GET", "/metrics", key=own)[1].decode()
+    held = [l for l in m.splitlines() if l.startswith("hearth_tenant_current_bytes") and 'pool="sessions"' in l]
+    check(len(held) >= 3 and all(l.endswith(" 0") for l in held), "all of it comes back", held)
+    check(f'hearth_tenant_max_bytes{{tenant="kids",pool="sessions"}} {page * 10}\n' in m, "metrics say what they may have", m[-2500:])
+    # a reload moves a key from tenant to tenant, and takes no new one
+    rewrite(d, conf.replace(f"key: {kids}, tenant: kids", f"key: {kids}, tenant: guests"))
+    check("read again" in reload(d) and call(d, "POST", "/v1/chat/completions", chat("word " * 400), key=kids)[0] == 200, "a reload moves a key to another tenant")
+    rewrite(d, conf.replace("[{name: kids", "[{name: new}, {name: kids").replace("tenant: kids}, {name: c", "tenant: new}, {name: c"))
+    check("kept the old" in reload(d) and "the tenant \"new\" is new" in d.text(), "a new tenant needs a restart", d.text()[-300:])
+    check(d.stop() == 0, "it ends cleanly")
+    for bad, word in ((f"[{{name: llm, kv_max: {page}}}]", "llm"), ("[{name: a, kv_min: 900G}]", "tenant \"a\"")):
+        x = Daemon(text=BASE + "http: {port: 0}\nmemory: {tenants: " + bad + "}\n", wait=False)
+        check(x.proc.wait(60) == 3 and word in x.text(), "refused: tenants " + bad[:20], x.text())
+
+
 def test_no_tools():
     """A model that is told of tools in words alone, as some clients do it, answers in words."""
     d = Daemon(text=BASE.replace("context: 2048", "context: 4096") + f"http: {{port: 0}}\nspeech: {{home: {os.path.join(ROOT, 'docs/examples/home.yaml')}}}\n")
@@ -401,7 +456,7 @@ def main():
         return 0
     only = sys.argv[1:]
     shared = None
-    for fn in (test_check, test_systemd, test_loading, test_reload, test_budget, test_no_tools, test_broken_http, test_oversize, test_slow, test_slow_readers, test_stop_under_load):
+    for fn in (test_check, test_systemd, test_loading, test_reload, test_budget, test_tenants, test_no_tools, test_broken_http, test_oversize, test_slow, test_slow_readers, test_stop_under_load):
         if only and fn.__name__[5:] not in only:
             continue
         try:

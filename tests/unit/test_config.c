@@ -26,11 +26,11 @@ static void a_whole_file_is_taken(void **state)
 
 	if (load("model: {path: m.gguf, id: home, context: 2048, kv: f16, sessions: 2}\n"
 		 "cache: {file: kv.cache}\n"
-		 "memory: {kv_max: 300M}\n"
+		 "memory: {kv_max: 300M, tenants: [{name: kids, kv_min: 1M, kv_max: 8M}, {name: guests}]}\n"
 		 "http: {host: 0.0.0.0, port: 9000, max_body: 2M, queue: 5}\n"
 		 "wyoming: {enabled: on, listen: [{port: 10400, services: [asr, intent]}, {unix: /run/x}]}\n"
 		 "keys:\n - {name: ha, key: 0123456789abcdef, priority: voice, concurrent: 2}\n"
-		 " - {name: bot, key: fedcba9876543210, priority: background, max_tokens: 64, requests_per_minute: 30}\n"
+		 " - {name: bot, key: fedcba9876543210, priority: background, max_tokens: 64, requests_per_minute: 30, tenant: guests}\n"
 		 "log: {json: yes}\n", &c, &err))
 		fail_msg("%s", err.text);
 	assert_string_equal(c.model, "/tmp/m.gguf"); /* beside the configuration */
@@ -48,6 +48,12 @@ static void a_whole_file_is_taken(void **state)
 	assert_int_equal(c.keys[0].prio, GEN_VOICE);
 	assert_int_equal(c.keys[1].max_tokens, 64);
 	assert_int_equal(c.keys[1].per_minute, 30);
+	assert_int_equal(c.n_tenants, 2);
+	assert_string_equal(c.tenants[0].name, "kids");
+	assert_int_equal(c.tenants[0].kv_min, 1 << 20);
+	assert_int_equal(c.tenants[0].kv_max, 8 << 20);
+	assert_int_equal(c.keys[0].tenant, -1);
+	assert_int_equal(c.keys[1].tenant, 1);
 	assert_true(c.log_json);
 	config_done(&c);
 }
@@ -73,6 +79,13 @@ static void each_mistake_has_a_line(void **state)
 		{ "keys:\n - {name: a, key_file: /nonexistent/k}\n", "no key can be read" },
 		{ "keys:\n - {name: a, key_file: hearth-long.key}\n", "at most 510 bytes" },
 		{ "memory: {kv_min: 1M}\n", "\"kv_min\"" },
+		{ "memory: {tenants: {a: b}}\n", "must be a list of at most 16" },
+		{ "memory: {tenants: [a]}\n", "must be a mapping with name" },
+		{ "memory: {tenants: [{kv_max: 1M}]}\n", "the tenant has no \"name\"" },
+		{ "memory: {tenants: [{name: a, max: 1M}]}\n", "the key \"max\"" },
+		{ "memory: {tenants: [{name: a, kv_min: 2M, kv_max: 1M}]}\n", "kv_min over its kv_max" },
+		{ "memory:\n  tenants: [{name: a},\n            {name: a}]\n", "line 3, column 13: the tenant \"a\" stands there twice" },
+		{ "keys:\n - {name: a, key: 0123456789abcdef, tenant: kids}\n", "line 2, column 45: \"memory.tenants\" names no tenant \"kids\"" },
 		{ "- 1\n", "must be a mapping" },
 		{ "keys:\n - {name: 'a\"b', key: 0123456789abcdef}\n", "without quotes" },
 		{ "keys:\n - {name: a, key: 0123456789abcdef, requests_per_minute: 0}\n", "requests_per_minute" },
