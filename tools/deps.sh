@@ -22,13 +22,17 @@ NEEDED=(
 	libsndfile1-dev
 	libsoxr-dev
 	libsphinxbase-dev
-	liburing-dev
 	libwslay-dev
 	libxxhash-dev
 	libyaml-dev
 	pkg-config
 	pocketsphinx-en-us
 	python3
+)
+
+# Used where it can be had; Ubuntu 20.04 has none.
+OPTIONAL=(
+	liburing-dev
 )
 
 # Wanted for whole test coverage; left out with a line when they cannot be had.
@@ -74,30 +78,38 @@ if ! command -v dpkg-query >/dev/null; then
 fi
 
 mapfile -t need < <(missing "${NEEDED[@]}")
+mapfile -t may < <(missing "${OPTIONAL[@]}")
 mapfile -t want < <(missing "${WANTED[@]}")
-[ "${2:-}" = demo ] && want=() # a browser and two emulators are for the tests
+if [ "${2:-}" = demo ]; then
+	want=() # a browser and two emulators are for the tests
+	[ ${#need[@]} -gt 0 ] || may=() # what cannot be had is not asked for again and again
+fi
 
 case "${1:-check}" in
 check)
 	[ ${#need[@]} -gt 0 ] && say "missing (needed): ${need[*]}"
+	[ ${#may[@]} -gt 0 ] && say "missing (optional): ${may[*]}; without it weights are read one piece at a time"
 	[ ${#want[@]} -gt 0 ] && say "missing (wanted for all tests): ${want[*]}"
 	command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ] || say "no nvcc: the CUDA backend is left out, the CPU backend serves"
-	[ ${#need[@]} -eq 0 ] && [ ${#want[@]} -eq 0 ] && say "nothing is missing"
+	[ $((${#need[@]} + ${#may[@]} + ${#want[@]})) -eq 0 ] && say "nothing is missing"
 	[ ${#need[@]} -eq 0 ]
 	;;
 install)
-	[ ${#need[@]} -eq 0 ] && [ ${#want[@]} -eq 0 ] && exit 0
+	[ $((${#need[@]} + ${#may[@]} + ${#want[@]})) -eq 0 ] && exit 0
 	sudo=()
 	if [ "$(id -u)" -ne 0 ]; then
-		command -v sudo >/dev/null || { say "missing: ${need[*]} ${want[*]}; run as root or install sudo"; exit 1; }
+		command -v sudo >/dev/null || { say "missing: ${need[*]} ${may[*]} ${want[*]}; run as root or install sudo"; exit 1; }
 		sudo=(sudo)
 	fi
-	say "will install with apt-get: ${need[*]} ${want[*]}"
+	say "will install with apt-get: ${need[*]} ${may[*]} ${want[*]}"
 	"${sudo[@]}" apt-get update -qq || say "apt-get update failed; trying with the lists that are here"
 	apt=("${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends)
 	if [ ${#need[@]} -gt 0 ]; then
 		"${apt[@]}" "${need[@]}" >/dev/null || { say "could not install: ${need[*]}"; exit 1; }
 	fi
+	for p in ${may[@]+"${may[@]}"}; do
+		"${apt[@]}" "$p" >/dev/null 2>&1 || say "left out: $p cannot be had here; hearth works without it"
+	done
 	for p in ${want[@]+"${want[@]}"}; do
 		"${apt[@]}" "$p" >/dev/null 2>&1 || say "left out: $p cannot be had here; the tests that need it will say so"
 	done

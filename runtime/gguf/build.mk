@@ -27,7 +27,16 @@ TESTS += \
 	test_load \
 	test_quant \
 	# EOL
+# Ubuntu 20.04 (JetPack 5) has no liburing: then one read at a time, still O_DIRECT.
+ifeq ($(shell $(PKG_CONFIG) --exists liburing && echo y),y)
 PKGS += liburing
+CFLAGS_runtime/gguf/pull.c := -DHEARTH_URING
+else
+all: uring-note
+uring-note:
+	@$(if $(findstring s,$(firstword -$(MAKEFLAGS))),:,printf '  %-7s %s\n' NOTE 'io_uring left out (liburing was not found): weights are read one piece at a time')
+.PHONY: uring-note
+endif
 
 # The reference conversion rounds after every operation, on every machine.
 CFLAGS_runtime/gguf/quant.c := -ffp-contract=off

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#ifdef HEARTH_URING
 #include <liburing.h>
+#endif
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -105,6 +107,8 @@ static int run_pread(struct state *s, bool direct, struct hearth_err *err)
 }
 
 /* -- many reads at a time --------------------------------------------------- */
+
+#ifdef HEARTH_URING
 
 static void queue_read(struct io_uring *ring, struct piece *q)
 {
@@ -208,6 +212,15 @@ static int run_uring(struct state *s, struct hearth_err *err)
 	io_uring_queue_exit(&ring);
 	return r;
 }
+
+#else
+
+static int run_uring(struct state *s, struct hearth_err *err)
+{
+	return err_set(err, -EOPNOTSUPP, "hearth was built without io_uring");
+}
+
+#endif
 
 int pull_run(struct pull *p, enum load_way way, struct hearth_err *err)
 {
