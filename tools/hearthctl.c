@@ -236,6 +236,16 @@ int main(int argc, char **argv)
 	int opt, code = EX_USAGE_;
 	size_t i;
 
+	/* before anything can be wrong; it is understood after the command too */
+	for (int k = 1; k < argc && strcmp(argv[k], "--"); k++) {
+		if (strcmp(argv[k], "--json"))
+			continue;
+		c.json = json_errors = true;
+		opterr = 0;
+		memmove(&argv[k], &argv[k + 1], (size_t)(argc - k) * sizeof(*argv));
+		argc--;
+		break;
+	}
 	while ((opt = getopt_long(argc, argv, "+d:jhV", options, NULL)) != -1) {
 		switch (opt) {
 		case 'd':
@@ -251,11 +261,15 @@ int main(int argc, char **argv)
 			printf("hearthctl " HEARTH_VERSION "\n");
 			return finish(EX_DONE);
 		default:
+			if (c.json)
+				return ctl_bad_option(argv);
 			print_usage(stderr);
 			return EX_USAGE_;
 		}
 	}
 	if (optind == argc) {
+		if (c.json)
+			return ctl_usage("there is no command");
 		print_usage(stderr);
 		return EX_USAGE_;
 	}
@@ -263,15 +277,6 @@ int main(int argc, char **argv)
 	argv += optind;
 	optind = 0;  /* the command reads its own options, and says what is wrong itself */
 	opterr = 0;
-	/* --json is understood after the command too */
-	for (int k = 1; k < argc && strcmp(argv[k], "--"); k++) {
-		if (!strcmp(argv[k], "--json")) {
-			c.json = json_errors = true;
-			memmove(&argv[k], &argv[k + 1], (size_t)(argc - k) * sizeof(*argv));
-			argc--;
-			break;
-		}
-	}
 	for (i = 0; i < COMMANDS && strcmp(commands[i].name, argv[0]); i++)
 		;
 	if (i == COMMANDS)

@@ -178,6 +178,8 @@ int cmd_unload(struct ctl *c, int argc, char **argv)
 	switch (errno) {
 	case ENOENT:
 		return ctl_error(EX_NO_DEVICE, "the module is not loaded");
+	case ENOSYS:
+		return ctl_error(EX_NO_DEVICE, "this kernel has no modules, so hearth is not loaded");
 	case EPERM:
 		return ctl_error(EX_NOT_PERMITTED, "only the administrator may unload the module (as root, or with sudo)");
 	case EAGAIN:

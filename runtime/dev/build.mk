@@ -2,6 +2,7 @@
 LIBHEARTH_SRCS += \
 	runtime/dev/device.c \
 	runtime/dev/device_event.c \
+	runtime/dev/device_pool.c \
 	runtime/dev/device_region.c \
 	runtime/dev/embedded.c \
 	runtime/dev/embedded_event.c \

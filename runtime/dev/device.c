@@ -76,7 +76,7 @@ struct dev_pool *dev_pool_by_id(struct hearth *h, uint32_t id)
 	return NULL;
 }
 
-static struct dev_pool *pool_make(struct hearth *h, uint32_t id, uint32_t kind, const char *name)
+struct dev_pool *dev_pool_make(struct hearth *h, uint32_t id, uint32_t kind, const char *name)
 {
 	struct dev_pool *p;
 
@@ -116,7 +116,7 @@ static int pools_read(struct dev *d, struct hearth_err *err)
 		/* a kind that this library does not know is not for us to use */
 		if (get.out_kind >= HEARTH_KIND_COUNT)
 			continue;
-		if (!pool_make(&d->base, id, get.out_kind, get.name))
+		if (!dev_pool_make(&d->base, id, get.out_kind, get.name))
 			return err_set(err, -EOVERFLOW, "%s has more than %d pools", d->path,
 				       DEV_POOLS_MAX);
 	}
@@ -205,110 +205,10 @@ static int dev_admin(struct hearth *h, struct hearth_err *err)
 	ret = dev_call(d->fd, HEARTH_IOC_ADMIN, &admin);
 	if (ret)
 		return err_set(err, ret, "%s: %s", d->path,
-			       ret == -EPERM ? "that needs the administrator (CAP_SYS_ADMIN)" :
+			       ret == -EPERM ? "that needs the administrator (root, or CAP_SYS_ADMIN)" :
 			       strerror(-ret));
 	d->admin = true;
 	return 0;
-}
-
-/* Memory comes in blocks; an account's bytes are only a number. */
-static uint64_t round_up(const struct dev *d, enum hearth_kind kind, uint64_t size)
-{
-	uint64_t unit = kind == HEARTH_KIND_ACCOUNT ? d->page : d->block;
-
-	return (size + unit - 1) & ~(unit - 1);
-}
-
-static int dev_pool_create(struct hearth *h, const struct hearth_pool_spec *spec,
-			   struct hearth_err *err)
-{
-	struct hearth_ioc_pool_create c = { .size = sizeof(c) };
-	struct dev *d = dev_of(h);
-	char what[80], a[DEV_BYTES_LEN];
-	int ret;
-
-	snprintf(c.name, sizeof(c.name), "%s", spec->name);
-	c.kind = (uint32_t)spec->kind;
-	c.backing = spec->kind == HEARTH_KIND_ACCOUNT ? HEARTH_BACKING_NONE :
-		    spec->node ? HEARTH_BACKING_RESERVED : HEARTH_BACKING_BUDDY;
-	if (spec->node && strlen(spec->node) >= sizeof(c.node))
-		return err_set(err, -EINVAL, "pool %s: the name of its node is longer than %zu bytes",
-			       spec->name, sizeof(c.node) - 1);
-	if (spec->node)
-		snprintf(c.node, sizeof(c.node), "%s", spec->node);
-	if (spec->size > INT64_MAX)
-		return err_set(err, -EINVAL, "pool %s: no pool can have %llu bytes", spec->name,
-			       (unsigned long long)spec->size);
-	c.bytes = round_up(d, spec->kind, spec->size);
-	ret = dev_call(d->fd, HEARTH_IOC_POOL_CREATE, &c);
-	if (ret == -EEXIST)
-		return err_set(err, ret, "there is a pool %s already, or its node serves another pool",
-			       spec->name);
-	if (ret == -ENODEV)
-		return err_set(err, ret,
-			       "pool %s: the node %s is missing or cannot serve; the kernel log says why",
-			       spec->name, spec->node ? spec->node : "");
-	if (ret == -ENOMEM)
-		return err_set(err, ret, "pool %s: the system cannot give %s", spec->name,
-			       text_bytes(c.bytes, a));
-	snprintf(what, sizeof(what), "pool %s cannot be made", spec->name);
-	if (ret)
-		return dev_refuse(err, ret, "", NULL, NULL, what);
-	if (!pool_make(h, c.out_pool, c.kind, c.name))
-		return err_set(err, -ENOMEM, "pool %s was made, but this process has no memory for it",
-			       spec->name);
-	return 0;
-}
-
-static int dev_pool_remove(struct hearth_pool *pool, struct hearth_err *err)
-{
-	struct hearth_ioc_pool_remove r = { .size = sizeof(r), .pool = dev_pool_id(pool) };
-	struct hearth *h = pool->h;
-	char what[80];
-	int ret;
-
-	ret = dev_call(dev_of(h)->fd, HEARTH_IOC_POOL_REMOVE, &r);
-	if (ret == -EBUSY)
-		return err_set(err, ret,
-			       "pool %s is in use: something is charged in it, or a device still holds memory of it",
-			       pool->name);
-	snprintf(what, sizeof(what), "pool %s cannot be removed", pool->name);
-	if (ret)
-		return dev_refuse(err, ret, "", NULL, NULL, what);
-	h->n_pools--;
-	for (size_t i = pool->index; i < h->n_pools; i++) {
-		h->pools[i] = h->pools[i + 1];
-		h->pools[i]->index = i;
-	}
-	free(pool);
-	return 0;
-}
-
-static int dev_pool_resize(struct hearth_pool *pool, uint64_t size, struct hearth_err *err)
-{
-	struct hearth_ioc_pool_resize r = { .size = sizeof(r), .pool = dev_pool_id(pool) };
-	struct dev *d = dev_of(pool->h);
-	char what[80], a[DEV_BYTES_LEN], b[DEV_BYTES_LEN];
-	int ret;
-
-	if (size > INT64_MAX)
-		return err_set(err, -EINVAL, "pool %s: no pool can have %llu bytes", pool->name,
-			       (unsigned long long)size);
-	r.bytes = round_up(d, pool->kind, size);
-	ret = dev_call(d->fd, HEARTH_IOC_POOL_RESIZE, &r);
-	if (ret == -ENOSPC)
-		return err_set(err, ret, "pool %s cannot shrink to %s: %s of it is guaranteed",
-			       pool->name, text_bytes(r.bytes, a),
-			       text_bytes(r.out_refusal.limit_bytes, b));
-	if (ret == -EBUSY)
-		return err_set(err, ret,
-			       "pool %s cannot shrink to %s: more is charged, or a region lies past the new end, or a device holds memory there",
-			       pool->name, text_bytes(r.bytes, a));
-	if (ret == -ENOMEM)
-		return err_set(err, ret, "pool %s cannot grow to %s: the system cannot give that much",
-			       pool->name, text_bytes(r.bytes, a));
-	snprintf(what, sizeof(what), "pool %s cannot be resized", pool->name);
-	return ret ? dev_refuse(err, ret, "", NULL, NULL, what) : 0;
 }
 
 /* -- tenants ------------------------------------------------------------------------ */
@@ -424,8 +324,9 @@ static int dev_tenant_remove(struct hearth *h, const char *name, struct hearth_e
 	if (ret == -ENOENT || ret == -EINVAL)
 		return err_set(err, -ENOENT, "there is no tenant %s", name);
 	if (ret == -EBUSY)
-		return err_set(err, ret, get.out_connections ? "tenant %s is open" :
-			       "tenant %s holds memory; drop its regions first", name);
+		return err_set(err, ret, get.out_connections ?
+			       "tenant %s is open: end the program that has it open first" :
+			       "tenant %s holds memory: drop its regions first", name);
 	snprintf(what, sizeof(what), "tenant %s cannot be removed", name);
 	return ret ? dev_refuse(err, ret, name, NULL, NULL, what) : 0;
 }
@@ -755,8 +656,12 @@ static int cannot_open(const char *path, int ret, struct hearth_err *err)
 	case -ENOTDIR:
 	case -ENXIO:
 	case -ENODEV:
+		if (!access("/sys/class/misc/hearth", F_OK))
+			return err_set(err, -ENODEV,
+				       "%s is not there, though the module is loaded: a container must be given the device (--device=/dev/hearth)",
+				       path);
 		return err_set(err, -ENODEV,
-			       "%s is not there: load the module (modprobe hearth)",
+			       "%s is not there: load the module (modprobe hearth; the package hearth-dkms has it)",
 			       path);
 	case -EACCES:
 	case -EPERM:

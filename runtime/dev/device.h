@@ -91,6 +91,13 @@ int dev_refuse(struct hearth_err *err, int code, const char *tenant,
 	       const struct hearth_pool *pool, const struct hearth_refusal *ref,
 	       const char *what);
 struct dev_pool *dev_pool_by_id(struct hearth *h, uint32_t id);
+/* Into h's list; NULL when there is no place or no memory. */
+struct dev_pool *dev_pool_make(struct hearth *h, uint32_t id, uint32_t kind, const char *name);
+
+/* device_pool.c */
+int dev_pool_create(struct hearth *h, const struct hearth_pool_spec *spec, struct hearth_err *err);
+int dev_pool_remove(struct hearth_pool *pool, struct hearth_err *err);
+int dev_pool_resize(struct hearth_pool *pool, uint64_t size, struct hearth_err *err);
 
 /* -- device_region.c ------------------------------------------------------------ */
 

@@ -64,8 +64,22 @@ t "unload takes no arguments" 2 "takes no arguments" $ctl unload now
 t "an error is JSON where that was asked for" 3 '"exit":3' $ctl --json --device /dev/no-hearth status
 has "with the sentence in it" '{"error":"'
 t "a usage error too, and behind the command" 2 '"exit":2' $ctl frobnicate --json
+t "and that of an option before the command" 2 '"exit":2' $ctl --frobnicate --json status
+t "and that of no command" 2 '"exit":2' $ctl --json
+t "and nothing else is printed then" 2 "" sh -c "test \$($ctl --frobnicate --json 2>&1 | wc -l) = 1 && exit 2"
 t "and that of a file" 6 '"exit":6' $ctl --json apply "$tmp/none.yaml"
 t "a full disk is a failure" 1 "cannot write" sh -c "$ctl --help >/dev/full"
+
+# The manual has the exit codes that the program has, and each is seen in here.
+if [ -e docs/man/hearthctl.1 ]; then
+	sed -n '/^enum {/,/^};/s/.*EX_[A-Z_]* = \([0-9]*\),/\1/p' tools/hearthctl.h | sort -n >"$tmp/codes"
+	sed -n '/^\.SH EXIT STATUS/,/^\.SH FILES/s/^\.BR* \(.*\)/\1/p' docs/man/hearthctl.1 | tr -d '," ' |
+		sed 's/^126127$/126 127/' | tr ' ' '\n' | sort -n >"$tmp/man"
+	t "the manual lists the exit codes that there are" 0 "" diff "$tmp/codes" "$tmp/man"
+	for x in $(cat "$tmp/codes"); do
+		t "exit code $x has a test" 0 "" grep -qE "^[[:space:]]*t \"[^\"]*\" $x " tests/unit/test_hearthctl.sh
+	done
+fi
 
 f good.yaml <<'Y'
 pools:
@@ -177,6 +191,10 @@ held=$!
 sleep 1
 sed 's/t-stt:/t-new:/' "$tmp/small.yaml" >"$tmp/bad.yaml"
 t "a pool cannot shrink below what is charged" 8 "bad.yaml line 2, column 3: pool t-kv cannot shrink" $c apply "$tmp/bad.yaml"
+has "and it is said by how much" "5.0 MiB are charged in it, too much by 1.0 MiB"
+has "and who holds it" "tenant t-llm holds most (5.0 MiB)"
+t "nor below what is guaranteed" 5 "3.0 MiB of it are guaranteed, too much by 1.0 MiB" $c pool resize t-kv 2M
+has "and it is said to whom" "tenant t-llm has the largest min (2.0 MiB)"
 t "and then budgets are as they were" 0 '"min": 2097152' $c --json tenant show t-llm
 t "and tenants too" 7 "there is no tenant t-new" $c tenant show t-new
 t "and pools too" 0 '"size": 8388608' $c --json pool
@@ -204,13 +222,15 @@ t "exec charges and runs" 0 "hello t-tts" $c exec --tenant t-tts --charge t-acco
 t "exec gives the command's exit code" 9 "" $c exec --tenant t-tts -- sh -c 'exit 9'
 t "exec refuses what does not fit" 5 "its max is 1.0 MiB" $c exec --tenant t-tts --charge t-account=2M -- echo never
 t "exec needs a pool that is there" 7 "there is no pool t-none" $c exec --tenant t-tts --charge t-none=1M -- true
+t "exec of what is no program" 126 "cannot be run" $c exec --tenant t-tts -- /
 t "exec of nothing" 127 "cannot be run" $c exec --tenant t-tts -- /nothing/there
 $c exec --tenant t-tts --charge t-account=512K -- sleep 90 &
 held=$!
 sleep 1
 t "the charge lasts while the command runs" 0 '"current": 524288' $c --json tenant show t-tts
-t "an open tenant cannot be removed" 8 "is open" $c tenant remove t-tts
-t "a pool in use cannot be removed" 8 "in use" $c pool remove t-account
+t "an open tenant cannot be removed" 8 "end the program that has it open" $c tenant remove t-tts
+t "a pool in use cannot be removed" 8 "in use, 512.0 KiB are charged in it" $c pool remove t-account
+has "and it is said by whom" "tenant t-tts holds most (512.0 KiB)"
 let_go
 t "and goes with it" 0 '"current": 0' $c --json tenant show t-tts
 
@@ -259,6 +279,9 @@ t "but not twice" 8 "already" $c pool create t-extra scratch 4M
 t "and resized" 0 "" $c pool resize t-extra 8M
 t "and is there" 0 '"size": 8388608' $c --json pool
 t "a pool that the system cannot give" 1 "cannot give" $c pool create t-huge kv 4096G
+has "and by how much it is too large" "too few"
+t "nor grow to that" 1 "cannot give that much" $c pool resize t-extra 4096G
+has "by how much as well" "too few"
 t "and removed" 0 "" $c pool remove t-extra
 t "and is gone" 7 "there is no pool" $c pool remove t-extra
 if command -v hearth-keep >/dev/null; then
