@@ -9,6 +9,7 @@
 # LIST is a file of tests/vm/*.list without its ending; default: all. Emulated
 # (TCG), never KVM: it runs anywhere, and the same everywhere.
 # VM_TIMEOUT: seconds after which a guest counts as hung (900).
+# VM_SKIP: programs of the list to leave out.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 suite=${1:-bookworm} arch=${2:-amd64} list=${3:-all}
@@ -128,15 +129,19 @@ rm -rf "$root"
 mkdir -p "$root"
 $cc -O1 -g0 -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -static -o "$root/init" tests/vm/init.c || fail "init does not build"
 flags="-O1 -g0 -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -static -pthread -Iuapi -I."
+left_out() { case " ${VM_SKIP:-} " in *" $1 "*) return 0 ;; esac; return 1; }
 for p in $(sed -n 's/^\(vm_[a-z0-9_]*\).*/\1/p' "tests/vm/$list.list" | sort -u); do
+	left_out "$p" && continue
 	case $p in
 	vm_libhearth) # the library's own unit tests, over the device
 		$cc $flags -D_GNU_SOURCE -Itests/vm/mini -Itests/unit -Iruntime -o "$root/$p" \
 			tests/unit/test_device.c runtime/dev/*.c runtime/base/err.c kmod/core/*.c ;;
 	vm_load) # weights out of a file into the device's memory
 		other_libs || { echo "ok - $name: load # SKIP $why"; continue; }
+		uring=
+		{ [ -n "$libs" ] || pkg-config --exists liburing; } && uring="-DHEARTH_URING -luring"
 		$cc $flags -D_GNU_SOURCE -ffp-contract=off -Itests/vm/mini -Itests/unit -Iruntime -o "$root/$p" tests/unit/test_load.c \
-			tests/unit/synth.c runtime/gguf/*.c runtime/dev/*.c runtime/base/err.c kmod/core/*.c $libs -luring -lm ;;
+			tests/unit/synth.c runtime/gguf/*.c runtime/dev/*.c runtime/base/err.c kmod/core/*.c $libs $uring -lm ;;
 	vm_hearthctl) # needs libraries, and a shell
 		ctl_in_guest || { echo "ok - $name: hearthctl # SKIP $why"; continue; } ;;
 	vm_*32) # a 32-bit program on the 64-bit kernel
@@ -171,6 +176,10 @@ while read -r line; do
 	case $line in vm_*) [ -e "$root/${line%% *}" ] || continue ;; esac
 	echo "$line"
 done <"tests/vm/$list.list" >>"$root/tests"
+if [ -n "${VM_SKIP:-}" ] && ! grep -q ^vm_ "$root/tests"; then
+	echo "# $name: nothing is left to run"
+	exit 0
+fi
 (cd "$root" && find . | cpio -o -H newc --quiet | gzip -1) >"$out/initrd" || fail "no initramfs"
 
 # -- the guest
@@ -198,8 +207,13 @@ arm64)
 esac
 : >"$out/result.log"
 start=$SECONDS
-timeout -k 5 "${VM_TIMEOUT:-900}" $qemu "${args[@]}" -append "$append" </dev/null >"$out/qemu.log" 2>&1
+timeout -k 5 "${VM_TIMEOUT:-900}" $qemu "${args[@]}" -append "$append" </dev/null >"$out/qemu.log" 2>&1 &
+guest=$!
+# Who ends this ends the guest, and does not wait for it.
+trap 'kill $guest; exit 143' TERM INT HUP
+wait $guest
 rc=$?
+trap - TERM INT HUP
 tr -d '\r' <"$out/result.log" | sed "s/^ok - /ok - $name: /; s/^not ok - /not ok - $name: /" | grep -vE '^(success|failure)$'
 word=$(tr -d '\r' <"$out/result.log" | tail -n 1)
 echo "# $name: $((SECONDS - start)) s in the guest"
