@@ -16,6 +16,13 @@ import sys
 import tempfile
 import traceback
 
+try:
+    import numpy  # noqa: F401
+except ImportError:
+    # A python of the user's own does not see what the distribution installs.
+    if sys.executable != "/usr/bin/python3" and os.path.exists("/usr/bin/python3"):
+        os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("BUILD", os.path.join(ROOT, "build"))
 HEARTH = os.path.join(BUILD, "bin", "hearth")
