@@ -21,7 +21,7 @@ triple=$(dpkg-architecture -a "$arch" -q DEB_HOST_MULTIARCH 2>/dev/null) || die 
 
 mapfile -t pkgs < <(grep -oE '^ [a-z0-9.+-]+-dev' debian/control | tr -d ' ')
 pkgs+=(libc6-dev)
-sum=$(printf '%s\n' 2 "${pkgs[@]}" | sha256sum | cut -c1-12)
+sum=$(printf '%s\n' 3 "${pkgs[@]}" | sha256sum | cut -c1-12)
 dir=${HEARTH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hearth}/sysroot-$arch-$suite-$sum
 [ ! -e "$dir/ok" ] || { echo "$dir"; exit 0; }
 
@@ -68,6 +68,10 @@ open(admin + "/arch", "w").write(arch + "\n")
 PY
 # Links that lead out of the folder lead into it.
 find "$dir/root" -type l -lname '/*' | while read -r l; do ln -sfn "$dir/root$(readlink "$l")" "$l"; done
+# What update-alternatives would have linked.
+for l in blas/libblas.so.3 lapack/liblapack.so.3; do
+	[ ! -e "$dir/root/usr/lib/$triple/$l" ] || ln -sf "$l" "$dir/root/usr/lib/$triple/${l#*/}"
+done
 cat >"$dir/pkg-config" <<S
 #!/bin/sh
 r=$dir/root

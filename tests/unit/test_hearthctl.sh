@@ -35,6 +35,23 @@ has() {
 	fi
 }
 f() { cat >"$tmp/$1"; }
+# Waits until a command holds; as long as that may take on a busy machine.
+until_so() {
+	n=0
+	while ! "$@" >/dev/null 2>&1; do
+		n=$((n + 1))
+		[ $n -lt 1200 ] || return 1
+		sleep 0.1
+	done
+}
+# hold ARGUMENTS...: a program in the background that has charged, and sleeps
+hold() {
+	$c exec "$@" -- sleep 10000 &
+	held=$!
+	until_so grep -qx sleep /proc/$held/comm
+}
+# What a watcher in the background heard, of acts that go on until it heard one.
+heard() { sh -c "$1" >/dev/null 2>&1; [ -s "$tmp/watch" ]; }
 # Ends what holds a charge in the background.
 let_go() { kill $held; wait $held 2>/dev/null; }
 
@@ -186,9 +203,7 @@ sed 's/size: 8M/size: 4M/; s/min: 2M, low: 2M, high: 6M, max: 8M/min: 1M/' "$tmp
 t "a pool shrinks together with its guarantees" 0 "applied" $c apply "$tmp/small.yaml"
 t "so that it is small" 0 '"size": 4194304' $c --json pool
 t "and grows together with them" 0 "applied" $c apply "$tmp/good.yaml"
-$c exec --tenant t-llm --charge t-kv=5M -- sleep 90 &
-held=$!
-sleep 1
+hold --tenant t-llm --charge t-kv=5M
 sed 's/t-stt:/t-new:/' "$tmp/small.yaml" >"$tmp/bad.yaml"
 t "a pool cannot shrink below what is charged" 8 "bad.yaml line 2, column 3: pool t-kv cannot shrink" $c apply "$tmp/bad.yaml"
 has "and it is said by how much" "5.0 MiB are charged in it, too much by 1.0 MiB"
@@ -202,9 +217,7 @@ let_go
 
 t "a guarantee is not given away, and it is said whose" 5 "is guaranteed to others (tenant t-llm may still claim 2.0 MiB" $c exec --tenant t-tts --charge t-kv=6M -- echo never
 has "and how much could be had" "so 5.0 MiB would fit"
-$c exec --tenant t-llm --charge t-kv=6M -- sleep 90 &
-held=$!
-sleep 1
+hold --tenant t-llm --charge t-kv=6M
 t "a full pool names who holds it" 5 "tenant t-llm holds most (6.0 MiB)" $c exec --tenant t-tts --charge t-kv=3M -- echo never
 has "and by how much it is too small" "the pool has 8.0 MiB, 1.0 MiB would fit"
 t "with a time limit that is said too" 5 "in the time given" $c exec --tenant t-tts --charge t-kv=3M --wait 50 -- echo never
@@ -224,9 +237,7 @@ t "exec refuses what does not fit" 5 "its max is 1.0 MiB" $c exec --tenant t-tts
 t "exec needs a pool that is there" 7 "there is no pool t-none" $c exec --tenant t-tts --charge t-none=1M -- true
 t "exec of what is no program" 126 "cannot be run" $c exec --tenant t-tts -- /
 t "exec of nothing" 127 "cannot be run" $c exec --tenant t-tts -- /nothing/there
-$c exec --tenant t-tts --charge t-account=512K -- sleep 90 &
-held=$!
-sleep 1
+hold --tenant t-tts --charge t-account=512K
 t "the charge lasts while the command runs" 0 '"current": 524288' $c --json tenant show t-tts
 t "an open tenant cannot be removed" 8 "end the program that has it open" $c tenant remove t-tts
 t "a pool in use cannot be removed" 8 "in use, 512.0 KiB are charged in it" $c pool remove t-account
@@ -234,28 +245,24 @@ has "and it is said by whom" "tenant t-tts holds most (512.0 KiB)"
 let_go
 t "and goes with it" 0 '"current": 0' $c --json tenant show t-tts
 
-$c watch --count 1 --seconds 20 >"$tmp/watch" 2>&1 &
+$c watch --count 1 >"$tmp/watch" 2>&1 &
 w=$!
-sleep 1
-$c budget set t-tts t-account max=2M
+until_so heard "$c budget set t-tts t-account max=3M; $c budget set t-tts t-account max=2M"
 wait $w
 t "watch tells a change of limits" 0 "budget" cat "$tmp/watch"
 has "with the tenant" "t-tts"
-$c --json watch --tenant t-tts --count 1 --seconds 20 >"$tmp/watch" 2>&1 &
+$c --json watch --tenant t-tts --count 1 >"$tmp/watch" 2>&1 &
 w=$!
-sleep 1
-$c budget set t-llm t-account max=2M
-$c exec --tenant t-tts --charge t-account=3M -- true 2>/dev/null
+until_so heard "$c budget set t-llm t-account max=3M; $c budget set t-llm t-account max=2M; $c exec --tenant t-tts --charge t-account=3M -- true"
 wait $w
 t "watch of one tenant passes the others over" 0 '"tenant":"t-tts"' cat "$tmp/watch"
 has "and names the limit that refused" '"limit":"max"'
-$c --json watch --netlink --tenant t-tts --count 1 --seconds 20 >"$tmp/watch" 2>&1 &
+$c --json watch --netlink --tenant t-tts --count 1 >"$tmp/watch" 2>&1 &
 w=$!
-sleep 1
-$c budget set t-tts t-account max=1M
+until_so heard "$c budget set t-tts t-account max=3M; $c budget set t-tts t-account max=1M"
 wait $w
 t "watch by netlink tells the same" 0 '"tenant":"t-tts"' cat "$tmp/watch"
-has "with the new limit" '"limit":1048576'
+t "with a new limit" 0 "" grep -qE '"limit":(1048576|3145728)[,}]' "$tmp/watch"
 t "watch ends after its time" 0 "" $c watch --seconds 1
 
 if command -v setuidgid >/dev/null; then
@@ -308,9 +315,7 @@ t "an act says so in JSON" 0 '"done": true' $c --json budget set t-tts t-account
 t "a refusal is JSON too" 7 '"error":"there is no pool t-none"' $c --json pool remove t-none
 t "exec refuses as JSON" 5 '"exit":5' $c --json exec --tenant t-tts --charge t-account=4M -- echo never
 if [ "$dev" = /dev/hearth ] && [ -d /proc/self/fd ]; then
-	$c exec --tenant t-tts -- sleep 90 &
-	held=$!
-	sleep 1
+	hold --tenant t-tts
 	t "unloading in use is refused, and says by whom" 8 "process $held (sleep) has it open" $c unload
 	t "and in JSON" 8 '"exit":8' $c unload --json
 	has "by whom as well" "$held (sleep)"
