@@ -70,7 +70,7 @@ deb: ## Debian packages hearth-dkms, hearth, libhearth-dev into build/deb
 	@command -v dh >/dev/null && command -v dh_dkms >/dev/null || \
 		{ echo "deb: debhelper or dh-dkms is missing (apt-get install debhelper dh-dkms)"; exit 1; }
 	@rm -rf $(DEB_OUT) && mkdir -p $(DEB_OUT)
-	@DEB_OUT=$(abspath $(DEB_OUT)) DEB_BUILD=$(or $(DEB_BUILD),build-deb) debian/rules binary >$(DEB_OUT)/log 2>&1 || \
+	+@DEB_OUT=$(abspath $(DEB_OUT)) DEB_BUILD=$(or $(DEB_BUILD),build-deb) debian/rules binary >$(DEB_OUT)/log 2>&1 || \
 		{ tail -n 30 $(DEB_OUT)/log; exit 1; }
 	@debian/rules clean >/dev/null
 	@ls $(DEB_OUT)/*.deb

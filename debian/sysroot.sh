@@ -65,6 +65,7 @@ for deb in sorted(glob.glob(top + "/apt/cache/archives/*.deb")):
     status.append(re.sub(r"^(Package: .*)$", r"\1\nStatus: install ok installed", control, count=1, flags=re.M))
 open(admin + "/status", "w").write("\n\n".join(status) + "\n")
 open(admin + "/arch", "w").write(arch + "\n")
+open(admin + "/info/format", "w").write("1\n")  # the names of those files have architectures
 PY
 # Links that lead out of the folder lead into it.
 find "$dir/root" -type l -lname '/*' | while read -r l; do ln -sfn "$dir/root$(readlink "$l")" "$l"; done
