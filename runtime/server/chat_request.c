@@ -11,7 +11,6 @@
 #include "grammar/schema.h"
 #include "gguf/digest.h"
 #include "server/grammars.h"
-#include "server/tenants.h"
 
 #define MAX_MESSAGES 200000
 
@@ -728,7 +727,6 @@ struct run_opts chat_request_run(const struct chat_request *q, struct service *s
 static bool room(struct service *s, struct http_req *r, struct chat_request *q)
 {
 	uint32_t ctx = engine_the_plan(s->engine)->ctx, cap, most;
-	uint64_t budget;
 	struct keyring_limits l = keyring_limits(s->keys, http_who(r));
 
 	if (q->tokens.n >= ctx) {
@@ -737,17 +735,12 @@ static bool room(struct service *s, struct http_req *r, struct chat_request *q)
 		return false;
 	}
 	cap = l.max_tokens;
-	budget = tenants_max(s->tenants, l.tenant);
-	if (l.kv_max && l.kv_max < budget)
-		budget = l.kv_max;
-	most = budget / service_kv_bytes(s, 1) < ctx ? (uint32_t)(budget / service_kv_bytes(s, 1) * KV_PAGE) : ctx;
+	most = service_most_tokens(s, http_who(r));
 	if (q->tokens.n >= most) {
 		http_error(r, 400, "context_length_exceeded", q->chat ? "messages" : "prompt",
 			   "the prompt is %zu tokens; the budget of cache of the key or its tenant holds %u, and at least one must be left for the answer", q->tokens.n, most);
 		return false;
 	}
-	if (most > ctx)
-		most = ctx;
 	if (!q->max_given || q->max_tokens > most - q->tokens.n)
 		q->max_tokens = most - (uint32_t)q->tokens.n;
 	if (cap && q->max_tokens > cap)

@@ -100,7 +100,8 @@ static void update(struct rt_session *c, const json_t *event)
 	const json_t *in = json_object_get(audio, "input"), *out = json_object_get(audio, "output");
 	const json_t *td = json_object_get(s, "turn_detection") ? json_object_get(s, "turn_detection") : json_object_get(in, "turn_detection");
 	const json_t *tools = json_object_get(s, "tools"), *mods = json_object_get(s, "output_modalities"), *choice = json_object_get(s, "tool_choice"), *v, *max;
-	double silence = c->silence_ms, threshold = c->threshold, padding = c->padding_ms;
+	double silence = c->silence_ms, threshold = c->threshold, padding = c->padding_ms, temperature = c->temperature;
+	uint32_t max_tokens = c->max_tokens;
 	const char *word, *voice;
 	struct hearth_err err = { 0 };
 	json_t *list = NULL, *t;
@@ -135,17 +136,10 @@ static void update(struct rt_session *c, const json_t *event)
 	if (!td_number(c, event, td, "silence_duration_ms", 50, 10000, &silence) || !td_number(c, event, td, "threshold", 0.05, 0.95, &threshold) ||
 	    !td_number(c, event, td, "prefix_padding_ms", 0, 1500, &padding))
 		return;
-	v = json_object_get(s, "temperature");
-	if (v && (!json_is_number(v) || json_number_value(v) < 0 || json_number_value(v) > 2)) {
-		refuse(c, event, "invalid_value", "session.temperature", "\"temperature\" must be a number from 0 to 2");
-		return;
-	}
 	max = json_object_get(s, "max_output_tokens") ? json_object_get(s, "max_output_tokens") : json_object_get(s, "max_response_output_tokens");
-	word = json_string_value(max);
-	if (max && !(word && !strcmp(word, "inf")) && !(json_is_integer(max) && json_integer_value(max) > 0 && json_integer_value(max) < 1 << 20)) {
-		refuse(c, event, "invalid_value", "session.max_output_tokens", "\"max_output_tokens\" must be a positive number or \"inf\"");
+	if (!rt_temperature(c, event, json_object_get(s, "temperature"), "session.temperature", &temperature) ||
+	    !rt_max_tokens(c, event, max, "session.max_output_tokens", &max_tokens))
 		return;
-	}
 	word = json_string_value(choice);
 	if (choice && !json_is_object(choice) && (!word || (strcmp(word, "auto") && strcmp(word, "none") && strcmp(word, "required")))) {
 		refuse(c, event, "invalid_value", "session.tool_choice", "\"tool_choice\" must be none, auto, required or a function");
@@ -161,8 +155,8 @@ static void update(struct rt_session *c, const json_t *event)
 		return;
 	}
 	rt_set_text(&c->instructions, json_object_get(s, "instructions"));
-	if (v)
-		c->temperature = json_number_value(v);
+	c->temperature = temperature;
+	c->max_tokens = max_tokens;
 	if (list) {
 		json_decref(c->tools);
 		c->tools = list;
@@ -172,8 +166,6 @@ static void update(struct rt_session *c, const json_t *event)
 		c->tool_choice = json_deep_copy(choice);
 	}
 	c->audio_out = speak;
-	if (max)
-		c->max_tokens = json_is_integer(max) ? (uint32_t)json_integer_value(max) : 0;
 	if (td) {
 		c->server_vad = !json_is_null(td);
 		c->silence_ms = silence;
@@ -207,7 +199,7 @@ static void create_item(struct rt_session *c, const json_t *event)
 			    json_string_length(json_object_get(it, "arguments"));
 	struct rt_item *i = NULL;
 	json_t *j = NULL;
-	bool taken = false, lost = false, spoken = false;
+	bool taken = false, lost = false, spoken = false, front = after && !strcmp(after, "root");
 
 	if (type && !strcmp(type, "message") && role && (!strcmp(role, "user") || !strcmp(role, "assistant") || !strcmp(role, "system"))) {
 		p = json_array_get(content, 0);
@@ -235,10 +227,11 @@ static void create_item(struct rt_session *c, const json_t *event)
 	}
 	pthread_mutex_lock(&c->lock);
 	taken = id && rt_item_find(c, id);
-	lost = after && strcmp(after, "root") && !rt_item_find(c, after);
+	lost = after && !front && !rt_item_find(c, after);
 	if (!taken && !lost && rt_room(c, strlen(text) + more)) {
-		i = rt_item_add(c, id, after, role, text);
-		if (i && after && !strcmp(after, "root")) {
+		/* "root" is the place before the first, whatever items are called: put last, then moved. */
+		i = rt_item_add(c, id, front ? NULL : after, role, text);
+		if (i && front) {
 			struct rt_item first = *i;
 
 			memmove(&c->items[1], &c->items[0], (c->n_items - 1) * sizeof(first));
@@ -343,7 +336,7 @@ static void delete_item(struct rt_session *c, const json_t *event, bool retrieve
 		rt_send_event(c, "conversation.item.deleted", json_pack("{s:s}", "item_id", id));
 }
 
-static void take_event(struct rt_session *c, const char *text, size_t n)
+void rt_take_event(struct rt_session *c, const char *text, size_t n)
 {
 	json_error_t je;
 	json_t *e = json_loadb(text, n, 0, &je);
@@ -388,7 +381,7 @@ static void take_event(struct rt_session *c, const char *text, size_t n)
 
 /* -- life ---------------------------------------------------------------------------- */
 
-static void session_free(struct rt_session *c)
+void rt_session_free(struct rt_session *c)
 {
 	for (size_t i = 0; i < c->n_items; i++)
 		rt_item_done(&c->items[i]);
@@ -408,7 +401,7 @@ static void session_free(struct rt_session *c)
 /* A client that left before its upgrade. */
 static void drop(void *arg)
 {
-	session_free(arg);
+	rt_session_free(arg);
 }
 
 static void serve(void *arg, int fd, const char *extra, size_t n_extra)
@@ -433,7 +426,7 @@ static void serve(void *arg, int fd, const char *extra, size_t n_extra)
 		rt_send_event(c, "session.created", json_pack("{s:o}", "session", session_json(c)));
 		while (!c->shutting && (rc = websocket_read(c->ws, 500, &text, &n)) >= 0) {
 			if (rc) {
-				take_event(c, text, n);
+				rt_take_event(c, text, n);
 				free(text);
 			}
 			rt_look_after_hearing(c);
@@ -446,7 +439,7 @@ static void serve(void *arg, int fd, const char *extra, size_t n_extra)
 	if (slot >= 0)
 		all[slot] = NULL;
 	pthread_mutex_unlock(&all_lock);
-	session_free(c);
+	rt_session_free(c);
 }
 
 void realtime_stop(void)
@@ -473,6 +466,29 @@ static int sessions(void)
 	return n;
 }
 
+struct rt_session *rt_session_new(struct service *s, int who, bool beta)
+{
+	struct rt_session *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->s = s;
+	c->who = who;
+	keyring_hold(s->keys, who);
+	c->beta = beta;
+	c->tools = json_array();
+	c->tool_choice = json_string("auto");
+	c->padding_ms = 300;
+	c->temperature = 0.7;
+	c->server_vad = c->create_response = c->interrupt = true;
+	c->audio_out = speech_speaks(s->speech);
+	c->silence_ms = 500;
+	c->threshold = 0.5;
+	pthread_mutex_init(&c->lock, NULL);
+	rt_make_id(c, "sess", c->id);
+	return c;
+}
+
 void api_realtime(struct http_req *r, void *service)
 {
 	const char *up = http_header(r, "Upgrade"), *key = http_header(r, "Sec-WebSocket-Key"), *ver = http_header(r, "Sec-WebSocket-Version");
@@ -495,28 +511,14 @@ void api_realtime(struct http_req *r, void *service)
 		http_error(r, 503, "busy", NULL, "%d realtime sessions are open, which is the limit", MAX_SESSIONS);
 		return;
 	}
-	c = calloc(1, sizeof(*c));
+	c = rt_session_new(service, http_who(r), (beta && strstr(beta, "realtime=v1")) || (proto && strstr(proto, "openai-beta.realtime-v1")));
 	if (!c) {
 		http_error(r, 500, NULL, NULL, "out of memory");
 		return;
 	}
-	c->s = service;
-	c->who = http_who(r);
-	keyring_hold(c->s->keys, c->who);
-	c->beta = (beta && strstr(beta, "realtime=v1")) || (proto && strstr(proto, "openai-beta.realtime-v1"));
-	c->tools = json_array();
-	c->tool_choice = json_string("auto");
-	c->padding_ms = 300;
-	c->temperature = 0.7;
-	c->server_vad = c->create_response = c->interrupt = true;
 	/* Who wants transcripts is not answered. */
 	if (intent && !strcmp(intent, "transcription"))
 		c->create_response = c->interrupt = false;
-	c->audio_out = speech_speaks(c->s->speech);
-	c->silence_ms = 500;
-	c->threshold = 0.5;
-	pthread_mutex_init(&c->lock, NULL);
-	rt_make_id(c, "sess", c->id);
 	/* Browsers cannot set headers: they bring the key as a protocol, and want one of them back. */
 	if (proto && strstr(proto, "realtime"))
 		http_answer_header(r, "Sec-WebSocket-Protocol", "realtime");

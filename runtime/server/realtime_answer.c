@@ -318,7 +318,7 @@ static int generate(struct answer *a, struct hearth_err *err, struct gen_result 
 	struct grammar *g = NULL;
 	struct run_opts o;
 	struct run *run = NULL;
-	uint32_t ctx = engine_the_plan(c->s->engine)->ctx, cap = keyring_limits(c->s->keys, c->who).max_tokens;
+	uint32_t most = service_most_tokens(c->s, c->who), cap = keyring_limits(c->s->keys, c->who).max_tokens;
 	enum run_mode mode = RUN_FREE;
 	bool done = false;
 	int rc;
@@ -328,10 +328,10 @@ static int generate(struct answer *a, struct hearth_err *err, struct gen_result 
 	pthread_mutex_unlock(&c->lock);
 	if (!rc)
 		rc = grammar_of(c, &g, &mode, err);
-	if (!rc && ids.n >= ctx)
-		rc = err_set(err, -E2BIG, "the conversation is %zu tokens; the context is %u", ids.n, ctx);
+	if (!rc && ids.n >= most)
+		rc = err_set(err, -E2BIG, "the conversation is %zu tokens; the context, or the budget of cache, holds %u", ids.n, most);
 	if (!rc) {
-		o = (struct run_opts){ .service = c->s, .tokens = ids.id, .n_tokens = ids.n, .max_tokens = ctx - (uint32_t)ids.n,
+		o = (struct run_opts){ .service = c->s, .tokens = ids.id, .n_tokens = ids.n, .max_tokens = most - (uint32_t)ids.n,
 				       .prio = (enum gen_prio)keyring_limits(c->s->keys, c->who).prio, .who = c->who, .mode = mode, .grammar = g,
 				       .no_calls = c->ask.choice == RT_NONE, .wait_ms = WAIT_MS, .gone = cancelled, .gone_arg = c };
 		if (c->ask.max_tokens && o.max_tokens > c->ask.max_tokens)
@@ -405,7 +405,7 @@ static void *respond(void *arg)
 		reason = atomic_load(&c->interrupted) ? "turn_detected" : "client_cancelled";
 	} else if (rc || g.finish == GEN_ERROR) {
 		status = "failed";
-		reason = rc == -EAGAIN || rc == -ETIMEDOUT ? "rate_limit_exceeded" : "generation_failed";
+		reason = rc == -EAGAIN || rc == -EDQUOT || rc == -ETIMEDOUT ? "rate_limit_exceeded" : "generation_failed";
 	} else if (g.finish != GEN_STOP) {
 		status = "incomplete";
 		reason = "max_output_tokens";
@@ -479,14 +479,17 @@ static bool read_ask(struct rt_session *c, const json_t *event, struct rt_ask *k
 			return false;
 		}
 	}
-	v = json_object_get(r, "temperature");
-	if (json_is_number(v) && json_number_value(v) >= 0 && json_number_value(v) <= 2)
-		k->temperature = json_number_value(v);
+	if (!rt_temperature(c, event, json_object_get(r, "temperature"), "response.temperature", &k->temperature))
+		return false;
 	v = json_object_get(r, "max_output_tokens") ? json_object_get(r, "max_output_tokens") : json_object_get(r, "max_response_output_tokens");
-	if (json_is_integer(v) && json_integer_value(v) > 0 && json_integer_value(v) < 1 << 20)
-		k->max_tokens = (uint32_t)json_integer_value(v);
+	if (!rt_max_tokens(c, event, v, "response.max_output_tokens", &k->max_tokens))
+		return false;
 	v = json_object_get(r, "tool_choice") ? json_object_get(r, "tool_choice") : c->tool_choice;
 	word = json_string_value(v);
+	if (!json_is_object(v) && !json_is_null(v) && (!word || (strcmp(word, "auto") && strcmp(word, "none") && strcmp(word, "required")))) {
+		rt_send_error(c, event, "invalid_value", "response.tool_choice", "\"tool_choice\" must be none, auto, required or a function");
+		return false;
+	}
 	if (json_is_object(v)) {
 		word = json_string_value(json_object_get(v, "name"));
 		if (!word)

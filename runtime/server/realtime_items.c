@@ -197,6 +197,32 @@ void rt_send_item(struct rt_session *c, json_t *item, int what)
 		rt_send_event(c, "conversation.item.done", json_pack("{s:o,s:O}", "previous_item_id", rt_previous(c, id), "item", item));
 }
 
+bool rt_temperature(struct rt_session *c, const json_t *event, const json_t *v, const char *param, double *to)
+{
+	if (!v || json_is_null(v))
+		return true;
+	if (!json_is_number(v) || !(json_number_value(v) >= 0 && json_number_value(v) <= 2)) {
+		rt_send_error(c, event, "invalid_value", param, "\"temperature\" must be a number from 0 to 2");
+		return false;
+	}
+	*to = json_number_value(v);
+	return true;
+}
+
+bool rt_max_tokens(struct rt_session *c, const json_t *event, const json_t *v, const char *param, uint32_t *to)
+{
+	const char *word = json_string_value(v);
+
+	if (!v || json_is_null(v))
+		return true;
+	if (!(word && !strcmp(word, "inf")) && !(json_is_integer(v) && json_integer_value(v) > 0 && json_integer_value(v) < 1 << 20)) {
+		rt_send_error(c, event, "invalid_value", param, "\"max_output_tokens\" must be a positive number or \"inf\"");
+		return false;
+	}
+	*to = word ? 0 : (uint32_t)json_integer_value(v);
+	return true;
+}
+
 void rt_set_text(char **to, const json_t *j)
 {
 	if (!json_is_string(j))

@@ -98,6 +98,11 @@ struct rt_session {
 	atomic_bool shutting;
 };
 
+/* realtime.c */
+struct rt_session *rt_session_new(struct service *s, int who, bool beta); /* NULL: no memory */
+void rt_session_free(struct rt_session *c);
+void rt_take_event(struct rt_session *c, const char *text, size_t n);
+
 /* realtime_items.c */
 void rt_make_id(struct rt_session *c, const char *prefix, char to[40]);
 void rt_send_event(struct rt_session *c, const char *type, json_t *o);   /* steals @o; NULL sends nothing */
@@ -118,6 +123,9 @@ json_t *rt_previous(struct rt_session *c, const char *id);
 enum { RT_ADDED = 1, RT_DONE = 2 };
 void rt_send_item(struct rt_session *c, json_t *item, int what);
 void rt_set_text(char **to, const json_t *j);
+/* What a client may say of an answer; absent or null leaves *to. False: refused, the error is sent. */
+bool rt_temperature(struct rt_session *c, const json_t *event, const json_t *v, const char *param, double *to);
+bool rt_max_tokens(struct rt_session *c, const json_t *event, const json_t *v, const char *param, uint32_t *to);
 /* OpenAI's tools as the grammar wants them; NULL and a sentence when one cannot be enforced. */
 json_t *rt_tools(const json_t *tools, struct hearth_err *err);
 

@@ -436,6 +436,18 @@ uint64_t service_kv_bytes(const struct service *s, uint64_t tokens)
 	return (tokens + KV_PAGE - 1) / KV_PAGE * KV_PAGE * engine_the_plan(s->engine)->kv_bytes_per_token;
 }
 
+uint32_t service_most_tokens(struct service *s, int who)
+{
+	const struct keyring_limits l = keyring_limits(s->keys, who);
+	const uint32_t ctx = engine_the_plan(s->engine)->ctx;
+	uint64_t budget = tenants_max(s->tenants, l.tenant), tokens;
+
+	if (l.kv_max && l.kv_max < budget)
+		budget = l.kv_max;
+	tokens = budget / service_kv_bytes(s, 1) * KV_PAGE;
+	return tokens < ctx ? (uint32_t)tokens : ctx;
+}
+
 void service_count(struct service *s, const struct gen_result *r)
 {
 	double ttft;

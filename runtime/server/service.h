@@ -91,6 +91,8 @@ void service_done(struct service *s, struct slot *slot, void (*settle)(void *run
 void service_settled(struct service *s, struct slot *slot, void *run);
 struct session *slot_session(struct slot *slot);
 
+/* Tokens that a request of @who may hold, prompt and answer: the context, or what its budget of cache leaves. */
+uint32_t service_most_tokens(struct service *s, int who);
 /* Bytes of cache that @tokens take, in whole pages. */
 uint64_t service_kv_bytes(const struct service *s, uint64_t tokens);
 

@@ -316,15 +316,15 @@ static bool gone(void *arg)
 static int generate(struct answer *a, const struct tok_ids *ids, enum gen_finish *ret_finish, struct hearth_err *err)
 {
 	struct assistant *as = a->c->w->assistant;
-	uint32_t ctx = engine_the_plan(as->s->engine)->ctx;
+	uint32_t most = service_most_tokens(as->s, -1);
 	struct run *run = NULL;
 	struct run_opts o;
 	bool done = false;
 	int rc;
 
-	if (ids->n >= ctx)
-		return err_set(err, -E2BIG, "the conversation is %zu tokens; the context is %u", ids->n, ctx);
-	o = (struct run_opts){ .service = as->s, .tokens = ids->id, .n_tokens = ids->n, .max_tokens = ctx - (uint32_t)ids->n, .prio = GEN_VOICE,
+	if (ids->n >= most)
+		return err_set(err, -E2BIG, "the conversation is %zu tokens; the context, or the budget of cache, holds %u", ids->n, most);
+	o = (struct run_opts){ .service = as->s, .tokens = ids->id, .n_tokens = ids->n, .max_tokens = most - (uint32_t)ids->n, .prio = GEN_VOICE,
 			       .who = -1, .mode = as->grammar ? RUN_LAZY : RUN_FREE, .grammar = as->grammar, .wait_ms = WAIT_MS,
 			       .gone = gone, .gone_arg = a->c };
 	if (o.max_tokens > MAX_ANSWER)

@@ -183,6 +183,14 @@ def test_budget():
     s, j, _ = call(d, "POST", "/v1/chat/completions", on)
     n = j.get("usage", {}).get("total_tokens", 0)
     check(s == 200 and j["choices"][0]["finish_reason"] == "length" and n <= 8 * 32, "an answer without a length ends at it, and says length", (s, n))
+    w = WebSocket(d.port, "/v1/realtime")
+    w.read()
+    w.send({"type": "session.update", "session": {"output_modalities": ["text"], "temperature": 0}})
+    w.send({"type": "conversation.item.create", "item": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}})
+    w.send({"type": "response.create"})
+    e = w.until("response.done")[-1]
+    check(e["response"]["status"] in ("completed", "incomplete"), "nor does one of the Realtime API ask for more than there is", e)
+    w.s.close()
     got = []
     ts = [threading.Thread(target=lambda: got.append(call(d, "POST", "/v1/chat/completions", {**on, "max_tokens": 200})[:2]))
           for _ in range(6)]

@@ -167,6 +167,9 @@ def test_refusals(d):
             ("retrieve of nothing", {"type": "conversation.item.retrieve"}, "item_id"),
             ("response outside", {"type": "response.create", "response": {"conversation": "none"}}, "response.conversation"),
             ("response forced without tools", {"type": "response.create", "response": {"tool_choice": "required"}}, "response.tool_choice"),
+            ("temperature of a response", {"type": "response.create", "response": {"temperature": -1}}, "response.temperature"),
+            ("tokens of a response", {"type": "response.create", "response": {"max_output_tokens": -4}}, "response.max_output_tokens"),
+            ("tool_choice of a response", {"type": "response.create", "response": {"tool_choice": "maybe"}}, "response.tool_choice"),
             ("response with a bad tool", {"type": "response.create", "response": {"tools": [{"type": "function", "name": "f", "parameters": {"not": {}}}]}}, "response.tools"),
             ("audio missing", {"type": "input_audio_buffer.append"}, "audio")):
         w.send(msg if isinstance(msg, bytes) else {**msg, "event_id": "e7"})
@@ -178,6 +181,19 @@ def test_refusals(d):
     check(w.until("error")[-1]["error"]["param"] == "item.id", "refused: an id twice")
     w.send({"type": "conversation.item.create", "previous_item_id": "root", "item": {**user, "id": "zero"}})
     check(w.until("conversation.item.done", "error")[-1]["type"] == "conversation.item.done", "an item at the root")
+    # an item may have that very name: the place before the first is meant all the same
+    w.send({"type": "conversation.item.create", "item": {**user, "id": "root"}})
+    w.until("conversation.item.done")
+    for name in ("last", "first"):
+        w.send({"type": "conversation.item.create", "item": {**user, "id": name}, **({"previous_item_id": "root"} if name == "first" else {})})
+        added = w.until("conversation.item.added")[-1]
+        w.until("conversation.item.done")
+        check(added["previous_item_id"] == (None if name == "first" else "root"), "an item called root changes no place: " + name, added)
+    for name in ("root", "last", "first"):
+        w.send({"type": "conversation.item.delete", "item_id": name})
+        check(w.until("conversation.item.deleted", "error")[-1]["type"] == "conversation.item.deleted", "and each is there once: " + name)
+        w.send({"type": "conversation.item.delete", "item_id": name})
+        w.until("error")
     w.send({"type": "conversation.item.truncate", "item_id": "one", "content_index": 0, "audio_end_ms": 0})
     check(w.until("error")[-1]["error"]["param"] == "item_id", "refused: truncate of what was not spoken")
     # two answers at once; a cancel between
