@@ -57,6 +57,8 @@ TESTS += \
 	test_wyoming_frame \
 	# EOL
 FUZZERS += \
+	fuzz_realtime \
+	fuzz_requests \
 	fuzz_server \
 	fuzz_wyoming \
 	# EOL

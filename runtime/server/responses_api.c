@@ -43,8 +43,7 @@ static void copy(json_t *to, const char *as, const json_t *from, const char *key
 		json_object_set(to, as, v);
 }
 
-/* NULL: refused, and the refusal was sent. */
-static json_t *as_chat(struct http_req *r, const json_t *b)
+json_t *responses_as_chat(struct http_req *r, const json_t *b)
 {
 	static const char *const same[] = { "model", "temperature", "top_p", "stream", "parallel_tool_calls", "seed", "prompt_cache_key", "conversation_id", "user", "nvext" };
 	const json_t *input = json_object_get(b, "input"), *tools = json_object_get(b, "tools"), *fmt = json_object_get(json_object_get(b, "text"), "format");
@@ -352,7 +351,7 @@ void api_responses(struct http_req *r, void *service)
 	j->output = json_array();
 	snprintf(j->id, sizeof(j->id), "resp_%s", http_id(r) + 4);
 	b = http_json(r);
-	c = b ? as_chat(r, b) : NULL;
+	c = b ? responses_as_chat(r, b) : NULL;
 	json_decref(b);
 	if (!c || !chat_request_from(s, r, c, true, &j->q)) {
 		s->refused++;
