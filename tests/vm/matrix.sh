@@ -10,6 +10,7 @@
 # module, the program, the kernel. It is not run again while that stays the
 # same; what it printed then is printed again, behind a line that says so.
 # FRESH=1 forgets all of that. So an interrupted run goes on where it was.
+# VM_GUESTS: how many run side by side (2; a guest seldom keeps a processor busy).
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 export BUILD=${BUILD:-build}/matrix
@@ -125,11 +126,10 @@ end() {
 	guests=() piece_of_guest=()
 }
 
-# Two side by side: a guest seldom keeps more than one processor busy.
 bad=0 taps=()
 for p in "${pieces[@]}"; do
 	begin "$p"
-	[ ${#guests[@]} -lt 2 ] || end
+	[ ${#guests[@]} -lt "${VM_GUESTS:-2}" ] || end
 done
 end
 skip=$(cat "${taps[@]}" | grep -cE '^(not )?ok .*# *(SKIP|skip)')
