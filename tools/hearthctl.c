@@ -69,7 +69,8 @@ int ctl_error(int code, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	complain(code, fmt, ap, "");
+	complain(code, fmt, ap, code == EX_NOT_THERE ?
+		 " (hearthctl status and hearthctl regions list what is there)" : "");
 	va_end(ap);
 	return code;
 }
