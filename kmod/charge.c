@@ -87,15 +87,14 @@ static void refused(struct hearth_budget *hb, u64 n, const struct budget_refusal
 		.current_bytes = hb->b.used,
 		.limit = r->limit,
 		.bytes = n,
+		.time = ktime_get_ns(),
 	};
-
-	u64 now = ktime_get_ns();
 
 	trace_hearth_refuse(hb, n, r->limit);
 	/* The counters count all; listeners are spared a caller that insists. */
-	if (hb->refused_ns && now - hb->refused_ns < REFUSED_EVERY_NS)
+	if (hb->refused_ns && ev.time - hb->refused_ns < REFUSED_EVERY_NS)
 		return;
-	hb->refused_ns = now;
+	hb->refused_ns = ev.time;
 	hearth_event(&ev);
 }
 

@@ -34,7 +34,7 @@ static void queue_put(struct hearth_conn *conn, const struct hearth_event_record
 	wake_up_interruptible_poll(&conn->wait, EPOLLIN | EPOLLRDNORM);
 }
 
-/* Numbers and delivers @ev. */
+/* Numbers and delivers @ev; its time is now, unless it was decided by one. */
 void hearth_event(struct hearth_event_record *ev)
 {
 	struct hearth_conn *conn;
@@ -42,7 +42,7 @@ void hearth_event(struct hearth_event_record *ev)
 	lockdep_assert_held(&hearth.lock);
 	ev->size = sizeof(*ev);
 	ev->seq = event_seq_next(&hearth.seq);
-	ev->time = ktime_get_ns();
+	ev->time = ev->time ?: ktime_get_ns();
 	trace_hearth_event(ev);
 	list_for_each_entry(conn, &hearth.conns, list) {
 		if (!(conn->kinds & (1ULL << ev->kind)))
@@ -100,6 +100,7 @@ static void send_pressure(const struct pressure_event *pe, u32 tenant, u32 pool)
 {
 	struct hearth_event_record ev = {
 		.kind = HEARTH_EV_PRESSURE,
+		.time = pe->time_ns,
 		.tenant = tenant,
 		.pool = pool,
 		.level = pe->level,

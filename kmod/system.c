@@ -78,6 +78,7 @@ static void sample(struct work_struct *work)
 	if (pressure_update(&sys->pressure, &sys->rules, used, ktime_get_ns(), &seq, &pe)) {
 		struct hearth_event_record ev = {
 			.kind = HEARTH_EV_PRESSURE,
+			.time = pe.time_ns,
 			.level = pe.level,
 			.was = pe.was,
 			.limit = pe.threshold,

@@ -10,12 +10,20 @@ static char text[512];
 
 void vm_fail(const char *file, int line, const char *fmt, ...)
 {
+	static char why[4096];
 	va_list ap;
+	char *p;
 
-	printf("# %s:%d: ", file, line);
 	va_start(ap, fmt);
-	vprintf(fmt, ap);
+	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
+	/* Every line of it a comment, or it is lost on the way. */
+	printf("# %s:%d: ", file, line);
+	for (p = why; *p; p++) {
+		putchar(*p);
+		if (*p == '\n')
+			printf("#   ");
+	}
 	printf("\n");
 	fflush(stdout);
 	if (in_child)
@@ -313,17 +321,35 @@ uint64_t vm_now(void)
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
 
+uint64_t vm_available(void)
+{
+	FILE *f = fopen("/proc/meminfo", "r");
+	unsigned long long v, available = 0, cma = 0;
+	char line[128];
+
+	EXPECT(f);
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "MemAvailable: %llu", &v) == 1)
+			available = v;
+		else if (sscanf(line, "CmaFree: %llu", &v) == 1)
+			cma = v;
+	}
+	fclose(f);
+	EXPECT(available);
+	return available > cma ? (available - cma) * 1024 : 0;
+}
+
 void vm_pool_idle(int fd, uint32_t pool)
 {
+	uint64_t end = vm_now() + VM_PATIENCE;
 	struct hearth_ioc_pool_get p;
-	int i;
 
-	for (i = 0; i < 2000; i++) {
+	do {
 		p = vm_pool_get(fd, pool);
 		if (!p.out_charged && !p.out_quarantined && !p.out_regions)
 			return;
 		usleep(5000);
-	}
+	} while (vm_now() < end);
 	vm_fail(__FILE__, __LINE__, "pool %s: %llu charged, %llu quarantined, %u regions at the end",
 		p.name, (unsigned long long)p.out_charged, (unsigned long long)p.out_quarantined,
 		p.out_regions);

@@ -72,6 +72,23 @@ void vm_skip(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)
 			strerror(errno), #want); \
 } while (0)
 
+/*
+ * What comes in its own time is waited for: a guest may stand still for seconds
+ * when the machine under it has other work, so nothing is said by a wait that
+ * was short. The end of patience is a failure that says what was waited for.
+ */
+#define VM_PATIENCE (300ULL * 1000000000)
+#define UNTIL(cond) do { \
+	uint64_t end_ = vm_now() + VM_PATIENCE; \
+	while (!(cond)) { \
+		if (vm_now() > end_) \
+			vm_fail(__FILE__, __LINE__, "in vain waited for: %s", #cond); \
+		usleep(5000); \
+	} \
+} while (0)
+/* A deadline of a wait that is to end by something else. */
+#define VM_LATER (vm_now() + 2 * VM_PATIENCE)
+
 /* -- the device; a failing call that is not expected ends the case ------------ */
 
 int vm_open(void);                     /* a connection */
@@ -103,6 +120,7 @@ void *vm_map(int region, uint64_t bytes, int prot);
 void vm_unmap(void *p, uint64_t bytes);
 
 uint64_t vm_now(void);
+uint64_t vm_available(void);           /* to the system now, as the module counts */
 /* Waits until the pool has nothing charged and nothing quarantined. */
 void vm_pool_idle(int fd, uint32_t pool);
 /* Runs @fn in a child; its exit code (0: no case failed in it). */

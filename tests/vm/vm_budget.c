@@ -354,8 +354,7 @@ struct waiter {
 	pthread_t th;
 	int fd;
 	uint64_t bytes, deadline;
-	int ret, err;
-	uint64_t done;
+	int ret;
 };
 
 static void *wait_thread(void *arg)
@@ -363,26 +362,20 @@ static void *wait_thread(void *arg)
 	struct waiter *w = arg;
 
 	w->ret = vm_charge(w->fd, pool, w->bytes, w->deadline, NULL);
-	w->err = errno;
-	w->done = vm_now();
 	return NULL;
 }
 
-static void wait_start(struct waiter *w, int fd, uint64_t bytes, uint64_t ms)
+static void wait_start(struct waiter *w, int fd, uint64_t bytes)
 {
 	w->fd = fd;
 	w->bytes = bytes;
-	w->deadline = vm_now() + ms * 1000000;
+	w->deadline = VM_LATER;
 	EXPECT(!pthread_create(&w->th, NULL, wait_thread, w));
 }
 
 static void until_waiting(uint32_t tenant, uint32_t n)
 {
-	int i;
-
-	for (i = 0; i < 1000 && vm_usage(admin, tenant, pool).out_waiters != n; i++)
-		usleep(2000);
-	EXPECT_EQ(vm_usage(admin, tenant, pool).out_waiters, n);
+	UNTIL(vm_usage(admin, tenant, pool).out_waiters == n);
 }
 
 static void waiting_ends_when_it_fits(void)
@@ -394,7 +387,7 @@ static void waiting_ends_when_it_fits(void)
 	set_up();
 	EXPECT(!ioctl(b, HEARTH_IOC_WATCH, &watch));
 	EXPECT(!vm_charge(b, pool, 900, 0, NULL));
-	wait_start(&w, a, 300, 30000);
+	wait_start(&w, a, 300);
 	until_waiting(id_a, 1);
 	/* The holder is asked for what is missing. */
 	EXPECT_EQ(read(b, &ev, sizeof(ev)), sizeof(ev));
@@ -408,7 +401,8 @@ static void waiting_ends_when_it_fits(void)
 	pthread_join(w.th, NULL);
 	EXPECT_EQ(w.ret, 0);
 	EXPECT_EQ(vm_usage(a, 0, pool).out_current, 300);
-	EXPECT_EQ(vm_usage(b, 0, pool).out_n_reclaim, 1);
+	/* More than once where the wait took more than a second. */
+	EXPECT(vm_usage(b, 0, pool).out_n_reclaim >= 1);
 	tear_down();
 }
 
@@ -452,9 +446,9 @@ static void higher_priority_is_served_first(void)
 	holder = vm_tenant("holder");
 	EXPECT(!ioctl(admin, HEARTH_IOC_BUDGET_SET, &s));
 	EXPECT(!vm_charge(holder, pool, 1000, 0, NULL));
-	wait_start(&lo, a, 100, 30000);
+	wait_start(&lo, a, 100);
 	until_waiting(id_a, 1);
-	wait_start(&hi, b, 400, 30000);
+	wait_start(&hi, b, 400);
 	until_waiting(id_b, 1);
 	/* Priority cannot be changed under a waiter. */
 	e.priority = 1;
@@ -487,17 +481,26 @@ static void wait_and_be_killed(void *arg)
 	vm_charge(*(int *)arg, pool, 500, ~0ULL, NULL);
 }
 
-static void waiting_ends_with_a_signal(void)
+/* Without SA_RESTART the call ends, and nothing is charged. */
+static void wait_and_be_woken(void *arg)
 {
 	struct sigaction sa = { .sa_handler = on_alarm };
+
+	sigaction(SIGALRM, &sa, NULL);
+	EXPECT_ERR(EINTR, vm_charge(*(int *)arg, pool, 500, ~0ULL, NULL));
+}
+
+static void waiting_ends_with_a_signal(void)
+{
 	pid_t pid;
 
 	set_up();
 	EXPECT(!vm_charge(b, pool, 900, 0, NULL));
-	/* Without SA_RESTART the call ends, and nothing is charged. */
-	sigaction(SIGALRM, &sa, NULL);
-	alarm(1);
-	EXPECT_ERR(EINTR, vm_charge(a, pool, 500, ~0ULL, NULL));
+	/* It waits, so it is in the call: a signal before that would be lost. */
+	pid = vm_fork(wait_and_be_woken, &a);
+	until_waiting(id_a, 1);
+	kill(pid, SIGALRM);
+	EXPECT_EQ(vm_wait(pid), 0);
 	EXPECT_EQ(vm_usage(a, 0, pool).out_waiters, 0);
 	EXPECT_EQ(vm_usage(a, 0, pool).out_current, 0);
 	/* Killed in the middle of the wait. */
@@ -519,7 +522,7 @@ static void a_pool_with_a_waiter_stays(void)
 	set_up();
 	rm.pool = rs.pool = pool;
 	EXPECT(!vm_charge(b, pool, 900, 0, NULL));
-	wait_start(&w, a, 600, 30000);
+	wait_start(&w, a, 600);
 	until_waiting(id_a, 1);
 	EXPECT_ERR(EBUSY, ioctl(admin, HEARTH_IOC_POOL_REMOVE, &rm));
 	EXPECT(!ioctl(admin, HEARTH_IOC_POOL_RESIZE, &rs));

@@ -21,12 +21,8 @@ static int unload(void)
 
 static void reload(const char *args)
 {
-	int i;
-
 	/* A descriptor closed a moment ago may be let go of by a work item. */
-	for (i = 0; i < 200 && unload(); i++)
-		usleep(10000);
-	EXPECT(i < 200);
+	UNTIL(!unload());
 	EXPECT(!load(args));
 }
 
@@ -98,7 +94,7 @@ static void killed_owners_leave_nothing(void)
 		vm_pool_idle(admin, o.pool);
 		vm_pool_idle(admin, o.acct);
 		g.flags = HEARTH_GET_BY_NAME;
-		EXPECT_ERR(ENOENT, ioctl(admin, HEARTH_IOC_TENANT_GET, &g));
+		UNTIL(ioctl(admin, HEARTH_IOC_TENANT_GET, &g) && errno == ENOENT);
 	}
 	vm_pool_remove(admin, o.pool);
 	vm_pool_remove(admin, o.acct);
@@ -146,9 +142,7 @@ static void kept_regions_survive_a_kill(void)
 	EXPECT_EQ(read(pipefd[0], &c, 1), 1);
 	kill(pid, SIGKILL);
 	EXPECT_EQ(vm_wait(pid), 128 + SIGKILL);
-	for (i = 0; i < 500 && vm_pool_get(admin, o.pool).out_charged != 3 * MiB; i++)
-		usleep(10000);
-	EXPECT_EQ(vm_pool_get(admin, o.pool).out_charged, 3 * MiB);
+	UNTIL(vm_pool_get(admin, o.pool).out_charged == 3 * MiB);
 	t = vm_tenant("loader");
 	r = vm_find(t, o.pool, "weights/a:1", 3, 0, &f);
 	EXPECT(r >= 0);
@@ -174,7 +168,7 @@ static void kept_regions_survive_a_kill(void)
 static void unloading_in_use_is_refused(void)
 {
 	struct hearth_ioc_drop d = { .size = sizeof(d) };
-	int admin = vm_admin(), t = vm_tenant("unl"), r, buf, i;
+	int admin = vm_admin(), t = vm_tenant("unl"), r, buf;
 	uint32_t pool = vm_pool(admin, "unl", HEARTH_POOL_KV, 4 * MiB);
 	void *p;
 
@@ -196,16 +190,14 @@ static void unloading_in_use_is_refused(void)
 	EXPECT(!ioctl(admin, HEARTH_IOC_DROP, &d));
 	vm_pool_idle(admin, pool);
 	close(admin);
-	for (i = 0; i < 200 && unload(); i++)
-		usleep(10000);
-	EXPECT(i < 200);
+	UNTIL(!unload());
 	EXPECT(access("/dev/hearth", F_OK) && errno == ENOENT);
 	EXPECT(!load(USUAL));
 }
 
 static void quarantine_holds_the_module(void)
 {
-	int admin = vm_admin(), t = vm_tenant("unl"), r, pipefd[2], i;
+	int admin = vm_admin(), t = vm_tenant("unl"), r, pipefd[2];
 	uint32_t pool = vm_pool(admin, "unl", HEARTH_POOL_KV, 4 * MiB);
 	struct { void *base; size_t len; } iov;
 	unsigned char *p;
@@ -222,13 +214,10 @@ static void quarantine_holds_the_module(void)
 	close(r);
 	close(t);
 	close(admin);
-	usleep(50000);
 	EXPECT_ERR(EAGAIN, unload());
 	EXPECT_EQ(read(pipefd[0], back, PAGE), (long)PAGE);
 	EXPECT_EQ(back[0], 0x12);
-	for (i = 0; i < 500 && unload(); i++)
-		usleep(10000);
-	EXPECT(i < 500);
+	UNTIL(!unload());
 	EXPECT(!load(USUAL));
 }
 
@@ -276,7 +265,7 @@ static void parameters_make_pools(void)
 	p = by_name("weights");
 	EXPECT(p.pool && p.out_backing == HEARTH_BACKING_BUDDY && p.out_bytes == 4 * MiB);
 	EXPECT(!by_name("kv").pool && by_name("account").pool);
-	EXPECT(!unload() || (usleep(100000), !unload()));
+	UNTIL(!unload());
 	for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		errno = 0;
 		if (!load(wrong[i]))
@@ -289,7 +278,7 @@ static void parameters_make_pools(void)
 		EXPECT(p.pool && p.out_backing == HEARTH_BACKING_RESERVED && p.out_bytes == 64 * MiB);
 		p = by_name("kv");
 		EXPECT(p.pool && p.out_backing == HEARTH_BACKING_BUDDY);
-		EXPECT(!unload());
+		UNTIL(!unload());
 	}
 	EXPECT(!load(USUAL));
 }

@@ -187,8 +187,7 @@ static void o_direct(void)
 	/* And out of it, also through a sealed one. */
 	memset(p, 0x31, 1 * MiB);
 	vm_unmap(p, LEN);
-	for (i = 0; i < 100 && vm_seal(region); i++)
-		usleep(10000);
+	UNTIL(!vm_seal(region));
 	EXPECT(vm_region_get(region).out_flags & HEARTH_REGION_SEALED);
 	p = vm_map(region, LEN, PROT_READ);
 	EXPECT_EQ(pwrite(d, p, 1 * MiB, 1 * MiB), 1 * MiB);
@@ -289,7 +288,7 @@ static void io_uring_fixed_buffers(void)
 		close(a.out_fd);
 		/* And comes back to one who waits for it. */
 		close(ring);
-		a.deadline = vm_now() + 20ULL * 1000000000;
+		a.deadline = VM_LATER;
 		EXPECT(!vm_alloc(t, pool, 16 * MiB, &a));
 		close(a.out_fd);
 	}

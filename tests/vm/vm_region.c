@@ -326,7 +326,7 @@ static void forks_count_as_writers(void)
 {
 	unsigned char *p;
 	pid_t pid;
-	int r, i;
+	int r;
 
 	set_up();
 	r = vm_region(t, pool, 64 * KiB);
@@ -336,9 +336,7 @@ static void forks_count_as_writers(void)
 	EXPECT_ERR(EBUSY, vm_seal(r));
 	kill(pid, SIGKILL);
 	vm_wait(pid);
-	for (i = 0; i < 100 && vm_seal(r); i++)
-		usleep(5000);
-	EXPECT(!vm_seal(r));
+	UNTIL(!vm_seal(r));
 	close(r);
 	tear_down();
 }
