@@ -256,7 +256,7 @@ static void export_release(struct dma_buf *buf)
 	struct hearth_region *r = ex->region;
 
 	mutex_lock(&r->lock);
-	r->exports--;
+	WRITE_ONCE(r->exports, r->exports - 1);
 	r->exports_write -= ex->write;
 	mutex_unlock(&r->lock);
 	hearth_region_put(r);
@@ -277,11 +277,16 @@ static const struct dma_buf_ops export_ops = {
 	.release = export_release,
 };
 
-/* Counts the export, so that it is neither offered nor sealed from here on. */
+/*
+ * Counts the export, so that it is neither offered nor, if it may write, sealed
+ * from here on; nor at this moment, which is what the gate is passed for.
+ */
 static int export_begin(struct hearth_region *r, struct hearth_export *ex)
 {
 	int ret = 0;
 
+	if (down_read_killable(&r->gate))
+		return -EINTR;
 	mutex_lock(&r->lock);
 	if (r->purged)
 		ret = -ESTALE;
@@ -291,12 +296,13 @@ static int export_begin(struct hearth_region *r, struct hearth_export *ex)
 		ret = -EROFS;
 	if (!ret) {
 		r->reached = true;
-		r->exports++;
+		WRITE_ONCE(r->exports, r->exports + 1);
 		r->exports_write += ex->write;
 		kref_get(&r->ref);
 		ex->region = r;
 	}
 	mutex_unlock(&r->lock);
+	up_read(&r->gate);
 	return ret;
 }
 
@@ -337,7 +343,7 @@ int hearth_ioctl_export(struct hearth_region *r, bool writable, struct hearth_io
 	buf = dma_buf_export(&info);
 	if (IS_ERR(buf)) {
 		mutex_lock(&r->lock);
-		r->exports--;
+		WRITE_ONCE(r->exports, r->exports - 1);
 		r->exports_write -= writable;
 		mutex_unlock(&r->lock);
 		/* The caller's file has the region too: never the last one. */

@@ -6,7 +6,8 @@
  * a special entry), cached, not executable, put in at once. The fault handler
  * puts back what MADV_DONTNEED took out.
  *
- * Everything here runs under mmap_lock and takes region->lock alone.
+ * Everything here runs under mmap_lock and takes region->gate and region->lock
+ * alone.
  */
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
@@ -17,7 +18,7 @@
 
 #define BATCH 512
 
-/* The page at an offset that is inside; the caller holds region->lock. */
+/* The page at an offset that is inside; the caller sees to it that extents stay. */
 struct page *hearth_region_page(struct hearth_region *r, u64 offset)
 {
 	struct extent *e = r->first;
@@ -35,13 +36,13 @@ static vm_fault_t region_fault(struct vm_fault *vmf)
 	u64 offset = (u64)vmf->pgoff << PAGE_SHIFT;
 	struct page *page = NULL;
 
-	mutex_lock(&r->lock);
+	down_read(&r->gate);
 	if (!r->purged && offset < r->bytes) {
 		page = hearth_region_page(r, offset);
 		/* From here on a purge sees the count and leaves the region. */
 		get_page(page);
 	}
-	mutex_unlock(&r->lock);
+	up_read(&r->gate);
 	if (!page)
 		return VM_FAULT_SIGBUS;
 	vmf->page = page;
@@ -123,7 +124,9 @@ int hearth_region_mmap(struct hearth_region *r, struct vm_area_struct *vma)
 	if (!batch)
 		return -ENOMEM;
 
-	mutex_lock(&r->lock);
+	ret = -EINTR;
+	if (down_read_killable(&r->gate))
+		goto out_batch;
 	ret = -ESTALE;
 	if (r->purged)
 		goto out;
@@ -133,7 +136,9 @@ int hearth_region_mmap(struct hearth_region *r, struct vm_area_struct *vma)
 			goto out;
 		vm_flags_clear(vma, VM_MAYWRITE);
 	}
+	mutex_lock(&r->lock);
 	r->reached = true;
+	mutex_unlock(&r->lock);
 	vm_flags_clear(vma, VM_MAYEXEC);
 	vm_flags_set(vma, VM_MIXEDMAP | VM_DONTEXPAND | VM_DONTDUMP);
 	ret = populate(r, vma, batch);
@@ -141,10 +146,11 @@ int hearth_region_mmap(struct hearth_region *r, struct vm_area_struct *vma)
 		goto out;
 	vma->vm_ops = &region_vm_ops;
 	vma->vm_private_data = r;
-	if (vma->vm_flags & VM_MAYWRITE)
-		r->writers++;
+	/* Counted before the gate is open to a seal. */
+	region_vm_open(vma);
 out:
-	mutex_unlock(&r->lock);
+	up_read(&r->gate);
+out_batch:
 	kfree(batch);
 	return ret;
 }

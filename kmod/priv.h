@@ -5,9 +5,11 @@
  * LOCKS, outermost first:
  *
  *	mmap_lock (the kernel's, held around mmap, fault, munmap)
+ *	  region->gate
+ *	    region->lock
  *	hearth.lock
- *	region->lock
- *	conn->queue_lock
+ *	  region->lock
+ *	  conn->queue_lock
  *
  * hearth.lock is one mutex for tenants, pools, budgets, extent maps, the
  * tables of regions and the sequence of events, because every decision looks
@@ -15,15 +17,22 @@
  * pools at once. It is held for microseconds: zeroing, copying from and to
  * users, waiting and taking memory from the page allocator for a pool happen
  * outside. It is never taken under mmap_lock, so no user memory is touched
- * under it; and as mmap, fault and munmap take region->lock alone, hearth.lock
- * and mmap_lock never nest.
+ * under it; and as mmap, fault and munmap take a region's own locks alone,
+ * hearth.lock and mmap_lock never nest.
  *
  * Small allocations under hearth.lock are GFP_KERNEL and may enter reclaim:
  * the shrinker and the OOM notifier of this module only ever trylock it.
  *
+ * region->gate is what pages of a region are reached through: mmap, fault and
+ * export pass it (read), and may take as long as they like; sealing, and the
+ * end of a region, shut it (write) while they look at the counts of pages. It
+ * is never waited for with hearth.lock held, or a slow mmap or seal of one
+ * tenant would hold up every other's charge: purging, which has hearth.lock,
+ * only tries it, and leaves a region that is being reached.
+ *
  * region->lock guards how a region may be reached: sealed, offered, purged,
- * writers, exports. Taking its memory away (purge) needs both locks, so either
- * of them is enough to read its extents.
+ * writers, exports. Nobody sleeps with it. Taking a region's memory away
+ * (purge) needs all three, so each of them is enough to read its extents.
  *
  * LIFETIMES
  *
@@ -47,6 +56,7 @@
 #include <linux/mutex.h>
 #include <linux/poll.h>
 #include <linux/rcupdate.h>
+#include <linux/rwsem.h>
 #include <linux/types.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -151,13 +161,15 @@ struct hearth_region {
 	char label[HEARTH_NAME_MAX];
 	bool contig;
 
+	struct rw_semaphore gate;
 	struct mutex lock;
-	/* both locks to change, either to read */
+	/* hearth.lock, gate (write) and lock to change, one of them to read */
 	struct extent *first;		/* linked by extent->link, in order */
 	bool purged;
+	/* hearth.lock and lock to change, either to read */
 	bool offered;
-	/* region->lock */
-	bool sealed;
+	/* region->lock; a snapshot of sealed and exports may be read without */
+	bool sealed;			/* changed with the gate shut too */
 	bool reached;			/* was mapped or exported: somebody may hold pages */
 	u32 writers;			/* mappings that are or may become writable */
 	u32 exports;

@@ -158,11 +158,12 @@ static void region_release(struct kref *ref)
 	}
 	/*
 	 * No file, mapping or dma-buf is left: counts can only fall. A purge may
-	 * still find it on the list of offers, and take its memory first.
+	 * still find it on the list of offers, and take its memory first, but not
+	 * while it is looked at.
 	 */
-	mutex_lock(&r->lock);
+	down_write(&r->gate);
 	idle = region_idle(r);
-	mutex_unlock(&r->lock);
+	up_write(&r->gate);
 	mutex_lock(&hearth.lock);
 	if (r->id) {
 		xa_erase(&hearth.regions, r->id);
@@ -247,6 +248,7 @@ static struct hearth_region *region_new(u64 bytes, const char *label)
 	/* Regions in quarantine have no file that would hold the module. */
 	__module_get(THIS_MODULE);
 	kref_init(&r->ref);
+	init_rwsem(&r->gate);
 	mutex_init(&r->lock);
 	INIT_LIST_HEAD(&r->offer);
 	INIT_LIST_HEAD(&r->dead);
@@ -501,7 +503,8 @@ static void region_unname(struct hearth_region *r)
 
 /*
  * Takes the memory of an offered region. False, and nothing has changed, when
- * something outside holds pages of it.
+ * something outside holds pages of it, or it is being mapped, exported, sealed
+ * or given back at this moment.
  */
 bool hearth_region_purge(struct hearth_region *r)
 {
@@ -515,19 +518,23 @@ bool hearth_region_purge(struct hearth_region *r)
 	};
 
 	lockdep_assert_held(&hearth.lock);
+	/* Not waited for: with hearth.lock everybody waits. */
+	if (!down_write_trylock(&r->gate))
+		return false;
 	mutex_lock(&r->lock);
-	/* Faults find this and end in SIGBUS; one on its way has a page's count. */
-	r->purged = true;
+	/* Faults wait, then end in SIGBUS; one on its way has a page's count. */
 	unmap_mapping_range(r->inode->i_mapping, 0, 0, 1);
 	if (r->exports || !region_idle(r)) {
-		r->purged = false;
 		mutex_unlock(&r->lock);
+		up_write(&r->gate);
 		return false;
 	}
+	r->purged = true;
 	extents_free(r);
 	r->offered = false;
 	r->extents = 0;
 	mutex_unlock(&r->lock);
+	up_write(&r->gate);
 
 	list_del_init(&r->offer);
 	WARN_ON(budget_purged(&hb->b, r->bytes));
@@ -607,10 +614,11 @@ static int ioctl_take_back(void *who, void *arg)
 /* -- seal ---------------------------------------------------------------------- */
 
 /*
- * No writable mapping or dma-buf is left and none can be made; then what could
- * still write is what holds pages from outside, and shows in their counts.
- * Read-only mappings count too, so they are cut off first (they come back by
- * fault, which waits for the lock).
+ * No writable mapping or dma-buf is left, and with the gate shut none can be
+ * made; then what could still write is what holds pages from outside, and shows
+ * in their counts. Read-only mappings count too, so they are cut off first (they
+ * come back by fault, which waits at the gate). Mappings of a read-only dma-buf
+ * are its own file's and stay, and count: they are in the way.
  */
 static int ioctl_seal(void *who, void *arg)
 {
@@ -623,11 +631,14 @@ static int ioctl_seal(void *who, void *arg)
 		return -EINVAL;
 	if (!may_write(file))
 		return -EACCES;
+	if (down_write_killable(&r->gate))
+		return -EINTR;
 	mutex_lock(&r->lock);
 	if (r->purged)
 		ret = -ESTALE;
 	else if (!r->sealed && (r->writers || r->exports_write))
 		ret = -EBUSY;
+	mutex_unlock(&r->lock);
 	if (ret || r->sealed)
 		goto out;
 	unmap_mapping_range(r->inode->i_mapping, 0, 0, 1);
@@ -638,9 +649,14 @@ static int ioctl_seal(void *who, void *arg)
 		msleep(SEAL_POLL_MS);
 	}
 	ret = 0;
-	r->sealed = true;
-out:
+	/*
+	 * As above: a writer comes of a writer (fork, a split), or through the gate.
+	 */
+	mutex_lock(&r->lock);
+	WRITE_ONCE(r->sealed, true);
 	mutex_unlock(&r->lock);
+out:
+	up_write(&r->gate);
 	return ret;
 }
 
@@ -728,14 +744,12 @@ static int region_move(struct hearth_region *r, struct hearth_tenant *to,
 static int region_claim(struct hearth_conn *conn, struct hearth_region *r, u32 flags,
 			struct hearth_refusal *out)
 {
-	bool own = r->tenant == conn->tenant, sealed;
+	/* For good where it is; sealed a moment later, mmap refuses all the same. */
+	bool own = r->tenant == conn->tenant, sealed = READ_ONCE(r->sealed);
 
 	lockdep_assert_held(&hearth.lock);
 	if (!own && !hearth_may_join(conn, r->tenant))
 		return -EACCES;
-	mutex_lock(&r->lock);
-	sealed = r->sealed;
-	mutex_unlock(&r->lock);
 	if (sealed && (flags & HEARTH_FIND_WRITE))
 		return -EROFS;
 	if (own)
@@ -833,17 +847,16 @@ int hearth_ioctl_drop(void *who, void *arg)
 void hearth_region_figures(struct hearth_region *r, struct hearth_ioc_region_get *a)
 {
 	lockdep_assert_held(&hearth.lock);
-	mutex_lock(&r->lock);
 	a->region = r->id;
 	a->out_bytes = r->bytes;
 	a->out_pool = r->pool->id;
 	a->out_tenant = r->tenant->id;
-	a->out_flags = (r->sealed ? HEARTH_REGION_SEALED : 0) |
+	a->out_flags = (READ_ONCE(r->sealed) ? HEARTH_REGION_SEALED : 0) |
 		       (r->offered ? HEARTH_REGION_OFFERED : 0) |
 		       (r->purged ? HEARTH_REGION_PURGED : 0) |
 		       (r->kept ? HEARTH_REGION_KEPT : 0) |
 		       (r->contig ? HEARTH_REGION_CONTIG : 0) |
-		       (r->exports ? HEARTH_REGION_EXPORTED : 0);
+		       (READ_ONCE(r->exports) ? HEARTH_REGION_EXPORTED : 0);
 	a->out_extents = r->extents;
 	a->out_descriptors = atomic_read(&r->files);
 	a->out_reserved = 0;
@@ -852,7 +865,6 @@ void hearth_region_figures(struct hearth_region *r, struct hearth_ioc_region_get
 		memcpy(a->out_name, r->name, sizeof(a->out_name));
 		memcpy(a->out_digest, r->digest, sizeof(a->out_digest));
 	}
-	mutex_unlock(&r->lock);
 }
 
 int hearth_ioctl_region_get(void *who, void *arg)
