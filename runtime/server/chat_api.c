@@ -29,6 +29,7 @@ struct job {
 	uint64_t n_prompt, n_cached, n_out;
 	struct gen_result last;
 	bool role_sent;            /* stream */
+	char *head;                /* of each chunk of this choice, up to what differs */
 };
 
 static uint64_t ms3(uint64_t from, uint64_t to)
@@ -119,6 +120,7 @@ static void job_free(void *arg)
 	free(j->content);
 	free(j->reasoning);
 	flow_done(&j->flow);
+	free(j->head);
 	json_decref(j->calls);
 	json_decref(j->logprobs);
 	json_decref(j->choices);
@@ -369,10 +371,36 @@ static json_t *delta_choice(const struct job *j, json_t *delta, json_t *lp)
 	return json_pack("{s:i,s:o,s:o,s:n}", "index", (int)j->choice, "delta", delta, "logprobs", lp ? lp : json_null(), "finish_reason");
 }
 
+/* What all chunks of a choice begin with; an object for each would cost more than what it says. */
+static void make_head(struct job *j)
+{
+	json_t *model = json_string(j->s->model_id);
+	char *name = model ? json_dumps(model, JSON_ENCODE_ANY) : NULL;
+
+	free(j->head);
+	j->head = NULL;
+	if (!name || asprintf(&j->head, "data: {\"id\":\"%s\",\"object\":\"%s\",\"created\":%lld,\"model\":%s,\"system_fingerprint\":\"hearth\",\"choices\":[{\"index\":%u,",
+			      j->id, j->q.chat ? "chat.completion.chunk" : "text_completion", (long long)j->created, name, j->choice) < 0) {
+		j->head = NULL;
+		j->flow.ended = true;
+	}
+	json_decref(model);
+	free(name);
+}
+
 static void emit_text(struct job *j, const char *key, const struct run_event *e)
 {
 	json_t *lp = NULL;
 
+	if (!j->q.logprobs) {
+		flow_puts(&j->flow, j->head);
+		flow_puts(&j->flow, j->q.chat ? "\"delta\":{\"" : "\"");
+		flow_puts(&j->flow, j->q.chat ? key : "text");
+		flow_puts(&j->flow, "\":");
+		flow_string(&j->flow, e->text, e->len);
+		flow_puts(&j->flow, j->q.chat ? "},\"logprobs\":null,\"finish_reason\":null}]}\n\n" : ",\"logprobs\":null,\"finish_reason\":null}]}\n\n");
+		return;
+	}
 	if (!j->q.chat) {
 		if (j->q.logprobs && json_array_size(j->logprobs)) {
 			lp = logprobs_plain(j, j->logprobs);
@@ -394,6 +422,7 @@ static void begin_choice(struct job *j)
 	j->role_sent = true;
 	json_decref(j->logprobs);
 	j->logprobs = json_array();
+	make_head(j);
 	if (j->q.chat)
 		emit_json(j, chunk(j, delta_choice(j, json_pack("{s:s,s:s}", "role", "assistant", "content", ""), NULL)));
 }
@@ -451,6 +480,10 @@ static void take_event(struct flow *f, struct run_event *e)
 
 	if (!j->role_sent)
 		begin_choice(j);
+	if (!j->head) {
+		run_event_free(e);
+		return;
+	}
 	switch (e->kind) {
 	case RUN_CONTENT:
 		emit_text(j, "content", e);

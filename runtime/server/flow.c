@@ -26,6 +26,38 @@ void flow_put(struct flow *f, const char *s, size_t n)
 	f->n += n;
 }
 
+void flow_puts(struct flow *f, const char *s)
+{
+	flow_put(f, s, strlen(s));
+}
+
+void flow_string(struct flow *f, const char *s, size_t n)
+{
+	static const char hex[] = "0123456789abcdef";
+	size_t from = 0;
+
+	flow_put(f, "\"", 1);
+	for (size_t i = 0; i < n; i++) {
+		const unsigned char c = (unsigned char)s[i];
+		char u[7] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15], 0 };
+
+		if (c >= 0x20 && c != '"' && c != '\\')
+			continue;
+		flow_put(f, s + from, i - from);
+		from = i + 1;
+		switch (c) {
+		case '"': flow_put(f, "\\\"", 2); break;
+		case '\\': flow_put(f, "\\\\", 2); break;
+		case '\n': flow_put(f, "\\n", 2); break;
+		case '\r': flow_put(f, "\\r", 2); break;
+		case '\t': flow_put(f, "\\t", 2); break;
+		default: flow_put(f, u, 6); break;
+		}
+	}
+	flow_put(f, s + from, n - from);
+	flow_put(f, "\"", 1);
+}
+
 static void pace(struct flow *f)
 {
 	const uint64_t gone = f->sent_ns ? (uint64_t)mono_ns() - f->sent_ns : FLOW_MS * 1000000u;

@@ -4,7 +4,8 @@
  * events into bytes, this keeps them for the connection, says ": ping" in long
  * silences, notices that the client left, and paces: the first piece goes at
  * once, and behind one that went no other goes for FLOW_MS, except the end. A
- * model that writes faster than that is not slowed by a write for each token.
+ * model that writes faster than that is not slowed by a write for each token,
+ * and no eye sees more than a frame of a screen.
  */
 #ifndef HEARTH_SERVER_FLOW_H
 #define HEARTH_SERVER_FLOW_H
@@ -12,7 +13,7 @@
 #include "server/http.h"
 #include "server/run.h"
 
-#define FLOW_MS 4
+#define FLOW_MS 16
 
 struct flow {
 	struct http_req *r;
@@ -29,6 +30,9 @@ struct flow {
 
 /* Without memory the stream is broken off (.ended), not shortened in silence. */
 void flow_put(struct flow *f, const char *s, size_t n);
+void flow_puts(struct flow *f, const char *s);
+/* UTF-8 as a JSON string, quotes and all. */
+void flow_string(struct flow *f, const char *s, size_t n);
 /* For http_stream(), with the flow as its argument. */
 long flow_next(void *flow, char *buf, size_t cap);
 void flow_done(struct flow *f);   /* frees the bytes */

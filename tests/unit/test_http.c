@@ -5,6 +5,8 @@
  * clients that send without end or never read.
  */
 #include "unit.h"
+#include "synth.h"
+#include "server/flow.h"
 #include "server/http.h"
 #include "server/websocket.h"
 
@@ -420,9 +422,37 @@ static void test_stop(void **state)
 	close(fd);
 }
 
+/* The pieces of a stream are written by hand: each text must be read as what it was. */
+static void a_streams_texts_are_json(void **state)
+{
+	uint64_t seed = 3;
+
+	for (int i = 0; i < 2000; i++) {
+		char text[64];
+		size_t n = 0;
+		struct flow f = { 0 };
+		json_t *j;
+
+		while (n + 4 < sizeof(text) && synth_rand(&seed) % 16) {
+			static const char *const pieces[] = { "\"", "\\", "/", "\x7f", "\xc3\xa9", "\xf0\x9f\x98\x80", "a", "\n", "\r", "\t", "\b", "\f", "\x01", "\x1f" };
+			const char *p = pieces[synth_rand(&seed) % (sizeof(pieces) / sizeof(pieces[0]))];
+
+			memcpy(text + n, p, strlen(p));
+			n += strlen(p);
+		}
+		flow_string(&f, text, n);
+		flow_put(&f, "", 1);
+		j = json_loads(f.out, JSON_DECODE_ANY, NULL);
+		assert_true(json_string_length(j) == n && !memcmp(json_string_value(j), text, n));
+		json_decref(j);
+		flow_done(&f);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_streams_texts_are_json),
 		cmocka_unit_test(test_rebinding),
 		cmocka_unit_test(test_too_long),
 		cmocka_unit_test(test_log),
