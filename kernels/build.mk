@@ -8,6 +8,7 @@ RT_SRCS += \
 	# EOL
 TESTLIB_SRCS += \
 	kernels/twin.c \
+	tests/gpu/gpu.c \
 	# EOL
 KERNELS := \
 	kernels/attn.cu \
@@ -33,6 +34,7 @@ KERNELS := \
 	# EOL
 SCRIPT_TESTS += \
 	tests/gpu/emu.sh \
+	tests/gpu/geometry.sh \
 	tests/gpu/gpu.sh \
 	# EOL
 
@@ -81,6 +83,15 @@ endif
 # on the emulation (kernels/emu) without one.
 $(BUILD)/tests/gpu_%: $(BUILD)/obj/tests/gpu/test_%.o $(BUILD)/lib/libhearthtest.a $(BUILD)/lib/libhearthrt.a $(BUILD)/lib/libhearth.a
 	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
+KERNEL_TESTS := $(patsubst %,$(BUILD)/obj/tests/gpu/kernels_%.o,fixture gemv gemm rows attn pick)
+$(BUILD)/tests/gpu_kernels $(BUILD)/tests/emu_kernels: $(KERNEL_TESTS)
+$(BUILD)/tests/gpu_model $(BUILD)/tests/emu_model: $(BUILD)/obj/tests/gpu/model_engine.o
+
+# Files of real geometry with random weights, and their test (no library of tests: it
+# also runs where only a GPU is).
+$(BUILD)/tests/random_gguf: $(BUILD)/obj/tests/gen/random_gguf.o $(BUILD)/lib/libhearthtest.a $(BUILD)/lib/libhearthrt.a $(BUILD)/lib/libhearth.a
+	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 EMU_OBJS := $(patsubst %.cu,$(BUILD)/emu/%.o,$(filter-out kernels/device.cu,$(KERNELS))) \
@@ -98,11 +109,15 @@ $(BUILD)/emu/%.o: %.c
 	$(call say,EMU,$<)$(CCACHE) $(CC) $(CPPFLAGS) $(HCFLAGS) $(CFLAGS) -DHEARTH_CUDA -MMD -MP -c -o $@ $<
 $(BUILD)/tests/emu_%: $(BUILD)/obj/tests/gpu/test_%.o $(EMU_OBJS) $(BUILD)/lib/libhearthtest.a $(BUILD)/lib/libhearthrt.a $(BUILD)/lib/libhearth.a
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
 
-test-gpu: ## tests on this machine's GPU, under compute-sanitizer too where it is
-	@tests/gpu/gpu.sh all
-bench-gpu: ## speed on this machine's GPU: MODEL=FILE.gguf [LLAMA_BENCH=PATH]
-	@tests/gpu/bench.sh $(MODEL) $(LLAMA_BENCH)
-.PHONY: test-gpu bench-gpu
+# Programs that the GPU tests need; they also run where nothing can be compiled
+# (PREBUILT=1 tests/gpu/gpu.sh).
+gpu-build: $(addprefix $(BUILD)/,tests/gpu_kernels tests/gpu_model tests/gpu_geometry tests/random_gguf bin/bench_gpu bin/bench_kernels bin/hearthd)
+test-gpu: ## everything on this machine's GPU: LLAMA_BENCH=PATH LLAMA_SERVER=PATH VOCAB=FILE GPU_PARTS="..."
+	@$(if $(LLAMA_BENCH),LLAMA_BENCH='$(LLAMA_BENCH)') $(if $(LLAMA_SERVER),LLAMA_SERVER='$(LLAMA_SERVER)') $(if $(VOCAB),VOCAB='$(VOCAB)') \
+		BUILD=$(BUILD) tests/gpu/gpu.sh $(or $(GPU_PARTS),all)
+bench-gpu: ## speed on this machine's GPU beside llama-bench: MODEL=FILE.gguf LLAMA_BENCH=PATH
+	@$(if $(LLAMA_BENCH),LLAMA_BENCH='$(LLAMA_BENCH)') $(if $(MODEL),MODEL='$(MODEL)') BUILD=$(BUILD) tests/gpu/gpu.sh speed llama table
+.PHONY: gpu-build test-gpu bench-gpu
 -include $(shell find $(BUILD)/emu -name '*.d' 2>/dev/null)

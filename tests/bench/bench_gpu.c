@@ -7,7 +7,7 @@
  * usage: bench_gpu FILE.gguf [quick] [kv-f16] [--in-place] [few=N] [blocks=N] [together]
  * few: the GEMV up to so many rows; blocks: its blocks an SM;
  * together: short products add their parts of k up themselves
- * tests/gpu/bench.sh runs llama-bench on the same file beside it.
+ * `make bench-gpu` runs llama-bench on the same file beside it.
  */
 #include "tests/gpu/model.h"
 

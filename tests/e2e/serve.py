@@ -20,6 +20,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BUILD = os.path.join(ROOT, os.environ.get("BUILD", "build"))
 MODEL = os.environ.get("HEARTH_MODEL", os.path.join(ROOT, "models", "home-q8_0.gguf"))
 OTHER = os.path.join(ROOT, "models", "home-q4_k_m.gguf")
+# Another backend than the CPU's: rows beside a row may change its last bits there, so
+# only what is not drawn is compared.
+COMPUTE = os.environ.get("HEARTH_COMPUTE", "")
 count = failed = 0
 
 
@@ -37,7 +40,7 @@ class Daemon:
     def __init__(self, dir, model="", http="", more="", path=MODEL):
         self.log = tempfile.NamedTemporaryFile("w+", dir=dir, delete=False)
         conf = tempfile.NamedTemporaryFile("w", dir=dir, suffix=".yaml", delete=False)
-        conf.write(f"model: {{path: {path}, id: home, context: 2048, sessions: 4, threads: 2{model}}}\nhttp: {{port: 0, max_body: 32M{http}}}\n{more}\n")
+        conf.write(f"model: {{path: {path}, id: home, context: 2048, sessions: 4, threads: 2{', backend: ' + COMPUTE if COMPUTE else ''}{model}}}\nhttp: {{port: 0, max_body: 32M{http}}}\n{more}\n")
         conf.close()
         self.proc = subprocess.Popen([os.path.join(BUILD, "bin/hearthd"), "-c", conf.name], stderr=self.log, stdin=subprocess.DEVNULL)
         self.port = None
@@ -106,7 +109,7 @@ def test_same(tmp):
     plain = Daemon(tmp, model=", jump_forward: false, chunk: 32", more="cache: {enabled: false}")
     full = Daemon(tmp)
     kept = forced = 0
-    for i, temp in enumerate((0, 2)):
+    for i, temp in enumerate((0,) if COMPUTE else (0, 2)):
         for what, more in (("text", {}), ("a call by choice", {"tools": TOOLS}), ("a forced call", {"tools": TOOLS, "tool_choice": "required"}), ("JSON", {"response_format": FORMAT})):
             same, detail, cached = True, "", 0
             for turn, q in enumerate(("turn on the kitchen light", "turn on the hall fan", "turn on the kitchen light")):

@@ -18,8 +18,11 @@
 
 #include "kernels/kernels.h"
 
-static int tap_n, tap_bad;
-static uint64_t tap_seed;
+/* gpu.c */
+extern int tap_n, tap_bad;
+extern uint64_t tap_seed, rng_state;
+extern void *gpu_stream;
+extern struct hk_dev_info gpu_info;
 
 static inline void tap(bool ok, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static inline void tap(bool ok, const char *fmt, ...)
@@ -43,8 +46,6 @@ static inline int tap_end(void)
 	printf("1..%d\n", tap_n);
 	return tap_bad ? 1 : 0;
 }
-
-static uint64_t rng_state;
 
 static inline uint32_t rnd(void)
 {
@@ -72,9 +73,6 @@ static inline void rnd_start(void)
 }
 
 /* -- device buffers ------------------------------------------------------------ */
-static void *gpu_stream;
-static struct hk_dev_info gpu_info;
-
 static inline void gpu_die(const char *what, int rc)
 {
 	printf("Bail out! %s: %d, %s\n", what, rc, hk_dev_error());

@@ -1,57 +1,216 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Everything of the CUDA part that this machine can run: with nvcc, every kernel
-# compiles for SM 8.7 and 9.0 without spills; with a GPU, the tests run on it.
-# `gpu.sh all` also runs them under compute-sanitizer.
+# Everything of the CUDA part that this machine can run, as TAP, in parts that
+# each end within LIMIT seconds (540) and say when they begin.
+#
+# usage: tests/gpu/gpu.sh [all | PART...]    (without: compile kernels models)
+#   compile     every kernel for SM 8.7 and 9.0, no spills (needs nvcc, no GPU)
+#   kernels     each kernel against its C twin, small shapes
+#   models      whole models, the engine over them, the shipped models
+#   geometry    models of real geometry: llama.cpp's log-probabilities and text
+#   text        the same text as llama-server writes on this GPU (LLAMA_SERVER)
+#   serve       hearthd on this GPU: tool calls, foreseen tokens, several at once
+#   memcheck racecheck synccheck   the kernels under compute-sanitizer
+#   full-gemv full-gemm full-rest  the kernels at real sizes
+#   speed       bench_gpu on the 4B geometry, and each kernel by itself
+#   llama       llama-bench on the same file (LLAMA_BENCH, VOCAB)
+#   speed8 llama8   the same under a limit of 8 SMs (an MPS daemon)
+#   table       the ratios of what LOG holds, beside what is wanted
+#
+# BUILD=build   PREBUILT=1: programs are there (make gpu-build), nothing is made
+# LOG=build/log/gpu   what each part printed
+# GEOMETRY_DIR=DIR    where files of random_gguf are kept between runs
+# VOCAB=FILE          a vocabulary for them, which llama.cpp needs
+# MODEL=FILE          a model to measure instead of the 4B geometry
+# LLAMA_BENCH=PATH LLAMA_SERVER=PATH   llama.cpp's programs, CUDA build
+set -o pipefail
 cd "$(dirname "$0")/../.." || exit 1
-BUILD=${BUILD:-build}
-rc=0 n=0
+export BUILD=${BUILD:-build}
+LOG=${LOG:-$BUILD/log/gpu}
+LIMIT=${LIMIT:-540}
+ALL="compile kernels models geometry text serve memcheck racecheck synccheck speed llama speed8 llama8 full-gemv full-gemm full-rest table"
+n=0 rc=0
+mkdir -p "$LOG"
+
 ok() { n=$((n + 1)); echo "ok $n - $*"; }
 bad() { n=$((n + 1)); echo "not ok $n - $*"; rc=1; }
-
-if [ -z "$(make -s --no-print-directory print-NVCC)" ]; then
-	ok "CUDA kernels # SKIP nvcc was not found"
-	exit 0
-fi
-if make -s --no-print-directory -j2 BUILD="$BUILD" cuda-objs >&2; then
-	ok "every kernel compiles for SM $(make -s --no-print-directory print-CUDA_ARCHS)"
-else
-	bad "every kernel compiles"
-	exit 1
-fi
-spills=$(tools/kernel_table.sh spills)
-if [ -z "$spills" ]; then ok "no kernel spills registers"; else bad "spilling kernels: $spills"; fi
-
-if ! ls /dev/nvidiactl /dev/nvhost-gpu /dev/nvmap >/dev/null 2>&1; then
-	ok "kernels and models on a GPU # SKIP no NVIDIA GPU on this machine"
-	exit $rc
-fi
-make -s --no-print-directory -j"$(nproc)" CUDA=1 BUILD="$BUILD" "$BUILD/tests/gpu_kernels" "$BUILD/tests/gpu_model" >&2 || {
-	bad "the GPU tests build"
-	exit 1
+# A program's own TAP, numbered on; its time is bounded.
+tap() {
+	local line r before=$n was=$rc
+	rc=0
+	while IFS= read -r line; do
+		case $line in
+		"ok "*) n=$((n + 1)); echo "ok $n - ${line#* - }" ;;
+		"not ok "*) n=$((n + 1)); rc=1; echo "not ok $n - ${line#* - }" ;;
+		"Bail out!"*) bad "${line#Bail out! }" ;;
+		1..*) ;;
+		*) printf '%s\n' "$line" ;;
+		esac
+	done < <(timeout -k 10 "$LIMIT" "$@" 2>&1 | tee -a "$LOG/$part.log"; echo "${PIPESTATUS[0]}" >"$LOG/.rc")
+	r=$(cat "$LOG/.rc")
+	case $r in
+	0) [ "$n" -gt "$before" ] || bad "$part: no result: $*" ;;
+	1) [ "$rc" -ne 0 ] || bad "$part: exit code 1: $*" ;;
+	124|137) bad "$part: no end after $LIMIT s: $*" ;;
+	*) bad "$part: exit code $r: $*" ;;
+	esac
+	[ "$was" -eq 0 ] || rc=$was
 }
-run() {
-	"$@" | grep -v '^1\.\.'
-	[ "${PIPESTATUS[0]}" -eq 0 ] || rc=1
-}
-run "$BUILD/tests/gpu_kernels"
-run "$BUILD/tests/gpu_model"
-run "$BUILD/tests/gpu_model" models/home-q4_k_m.gguf 256
-run "$BUILD/tests/gpu_model" models/home-q8_0.gguf 256
-if [ "${1:-}" = all ]; then
-	san=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
-	if [ -z "$san" ]; then
-		ok "compute-sanitizer # SKIP it is not installed"
+# A program that prints figures.
+figures() {
+	if timeout -k 10 "$LIMIT" "$@" 2>&1 | tee -a "$LOG/$part.log"; then
+		ok "$part: ${1##*/} ran to its end"
 	else
-		for tool in memcheck racecheck synccheck; do
-			log=$BUILD/log/sanitize-$tool.log
-			mkdir -p "$BUILD/log"
-			if "$san" --tool $tool --error-exitcode 9 "$BUILD/tests/gpu_kernels" quick >"$log" 2>&1; then
-				ok "$tool: $(grep -E 'ERROR SUMMARY|RACECHECK SUMMARY' "$log" | tail -n 1 | sed 's/=* *//')"
-			else
-				bad "$tool: $(grep -E '=====' "$log" | tail -n 1); log $log"
-			fi
-		done
+		bad "$part: ${1##*/} failed or took more than $LIMIT s"
 	fi
+}
+# Files are written once a run, and kept where GEOMETRY_DIR was given.
+if [ -z "${GEOMETRY_DIR:-}" ]; then
+	GEOMETRY_DIR=$(mktemp -d) || exit 1
+	trap 'rm -rf "$GEOMETRY_DIR"' EXIT
 fi
+export GEOMETRY_DIR
+geometry_file() {
+	local f=${GEOMETRY_DIR}/$1.gguf
+	[ -f "$f" ] || "$BUILD/tests/random_gguf" "$f" "$1" ${VOCAB:+"$VOCAB"} || return 1
+	echo "$f"
+}
+# What is measured. llama.cpp cannot read a file without a vocabulary.
+measured() {
+	if [ -n "${MODEL:-}" ]; then echo "$MODEL"; else geometry_file qwen3-4b; fi
+}
+built=
+build() {
+	[ -z "$built" ] || return 0
+	if [ -z "${PREBUILT:-}" ]; then
+		make -s --no-print-directory -j"$(nproc)" CUDA=1 BUILD="$BUILD" gpu-build >&2 || { bad "the programs build"; return 1; }
+	fi
+	built=1
+}
+mps() {   # COMMAND... on 8 SMs of 132
+	export CUDA_MPS_PIPE_DIRECTORY=$LOG/mps CUDA_MPS_LOG_DIRECTORY=$LOG/mps
+	mkdir -p "$LOG/mps"
+	nvidia-cuda-mps-control -d >/dev/null 2>&1
+	CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=${MPS_PERCENT:-6} figures "$@"
+	echo quit | nvidia-cuda-mps-control >/dev/null 2>&1
+	unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+}
+bench_llama() {   # KV PROMPTS DEPTHS REPEATS
+	echo "== KV $1"
+	"$LLAMA_BENCH" -m "$2" -ngl 99 -fa 1 -ctk "$1" -ctv "$1" -p "$3" -n 128 -r "$5" &&
+	{ [ "$4" = 0 ] || "$LLAMA_BENCH" -m "$2" -ngl 99 -fa 1 -ctk "$1" -ctv "$1" -p 0 -n 128 -d "$4" -r 3; }
+}
+export -f bench_llama
+
+run_part() {
+	case $1 in
+	compile)
+		if [ -n "${PREBUILT:-}" ]; then
+			ok "the kernels were compiled elsewhere # SKIP PREBUILT is set"
+			return
+		fi
+		if make -s --no-print-directory -j2 BUILD="$BUILD" cuda-objs >&2; then
+			ok "every kernel compiles for SM $(make -s --no-print-directory print-CUDA_ARCHS)"
+		else
+			bad "every kernel compiles"
+			return
+		fi
+		spills=$(tools/kernel_table.sh spills)
+		if [ -z "$spills" ]; then ok "no kernel spills registers"; else bad "spilling kernels: $spills"; fi
+		;;
+	kernels) tap "$BUILD/tests/gpu_kernels" quick ;;
+	models)
+		tap "$BUILD/tests/gpu_model"
+		tap "$BUILD/tests/gpu_model" models/home-q4_k_m.gguf 256
+		tap "$BUILD/tests/gpu_model" models/home-q8_0.gguf 256
+		;;
+	geometry)
+		for name in qwen3-0.6b qwen3-1.7b qwen3-4b qwen2.5-1.5b; do
+			geometry_file "$name" >/dev/null || bad "the file of $name can be written"
+			tap env PREBUILT=1 tests/gpu/geometry.sh cuda "$name"
+		done
+		;;
+	text)
+		if [ -z "${LLAMA_SERVER:-}" ] || [ -z "${VOCAB:-}" ]; then
+			ok "text beside llama-server # SKIP LLAMA_SERVER and VOCAB are not given"
+			return
+		fi
+		for name in qwen3-0.6b qwen3-1.7b qwen3-4b qwen2.5-1.5b; do
+			f=$(geometry_file "$name") || { bad "the file of $name"; continue; }
+			tap tests/gpu/text.py --llama-server "$LLAMA_SERVER" --model "$f" --name "$name"
+		done
+		;;
+	serve) tap env HEARTH_COMPUTE=cuda tests/e2e/serve.py test_same test_queue test_leaving ;;
+	memcheck|racecheck|synccheck)
+		san=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
+		if [ -z "$san" ]; then
+			ok "$1 # SKIP compute-sanitizer is not installed"
+		elif timeout -k 10 "$LIMIT" "$san" --tool "$1" --error-exitcode 9 "$BUILD/tests/gpu_kernels" quick >"$LOG/$1.log" 2>&1; then
+			ok "$1: $(grep -E 'ERROR SUMMARY|RACECHECK SUMMARY' "$LOG/$1.log" | tail -n 1 | sed 's/=* *//')"
+		else
+			bad "$1: $(grep -E '=====' "$LOG/$1.log" | tail -n 1); log $LOG/$1.log"
+		fi
+		;;
+	full-gemv) tap "$BUILD/tests/gpu_kernels" gemv ;;
+	full-gemm) tap "$BUILD/tests/gpu_kernels" gemm ;;
+	full-rest) tap "$BUILD/tests/gpu_kernels" raw norm swiglu embed rope attn attn_rope kv_copy pick ;;
+	speed)
+		nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.mem --format=csv,noheader 2>/dev/null | tee -a "$LOG/$part.log"
+		f=$(measured) || { bad "the file of qwen3-4b"; return; }
+		figures "$BUILD/bin/bench_gpu" "$f"
+		figures "$BUILD/bin/bench_kernels"
+		;;
+	llama|llama8|speed8)
+		if [ "$1" != llama ] && ! command -v nvidia-cuda-mps-control >/dev/null; then
+			ok "$1 # SKIP nvidia-cuda-mps-control is not installed"
+			return
+		fi
+		f=$(measured) || { bad "the file of qwen3-4b"; return; }
+		if [ "$1" = speed8 ]; then
+			mps "$BUILD/bin/bench_gpu" "$f" quick
+			return
+		fi
+		if [ -z "${LLAMA_BENCH:-}" ] || [ -z "${MODEL:-}${VOCAB:-}" ]; then
+			ok "llama-bench # SKIP LLAMA_BENCH, or MODEL or VOCAB, is not given"
+			return
+		fi
+		export LLAMA_BENCH
+		if [ "$1" = llama ]; then
+			figures bash -c "bench_llama q8_0 '$f' 18,33,64,128,235,512,2048 4096,16384 5"
+			figures bash -c "bench_llama f16 '$f' 18,33,64,128,235,512,2048 0 5"
+		else
+			mps bash -c "bench_llama q8_0 '$f' 33,128,512 0 3"
+		fi
+		;;
+	table) tests/gpu/table.py "$LOG" | tee "$LOG/table.log" ;;
+	*) bad "no part \"$1\"; the parts: $ALL"; return ;;
+	esac
+}
+
+[ $# -gt 0 ] || set -- compile kernels models
+[ "$*" != all ] || set -- $ALL
+gpu=
+ls /dev/nvidiactl /dev/nvhost-gpu /dev/nvmap >/dev/null 2>&1 && gpu=1
+i=0
+for part; do
+	i=$((i + 1))
+	case $part in
+	compile)
+		if [ -z "${PREBUILT:-}" ] && [ -z "$(make -s --no-print-directory print-NVCC)" ]; then
+			ok "CUDA kernels # SKIP nvcc was not found"
+			continue
+		fi ;;
+	table) ;;
+	*)
+		if [ -z "$gpu" ]; then
+			ok "$part on a GPU # SKIP no NVIDIA GPU on this machine"
+			continue
+		fi
+		build || break ;;
+	esac
+	echo "# $part ($i of $#), after $SECONDS s"
+	[ "$part" = table ] || rm -f "$LOG/$part.log"
+	run_part "$part"
+done
+echo "1..$n"
 exit $rc

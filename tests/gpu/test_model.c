@@ -5,17 +5,17 @@
  * both KV types, both places of the weights. Without arguments the models are
  * tiny and made here; with a GGUF path that file is run (teacher-forced).
  *
- * usage: test_model [FILE.gguf [TOKENS]]
+ * usage: test_model [engine | FILE.gguf [TOKENS]]
  */
-#include "engine/engine.h"
 #include "tests/gpu/model.h"
+#include "tests/gpu/model_engine.h"
 
 #include <errno.h>
 #include <unistd.h>
 
 #include "tests/unit/synth.h"
 
-static char path[256];
+static char path[256];   /* of the model of the moment */
 
 struct seq { uint32_t len, page[64]; };
 
@@ -230,105 +230,6 @@ static void t_refusals(void)
 	unload(&l);
 }
 
-/* -- through the engine ------------------------------------------------------------------- */
-
-struct said { int32_t id[64]; uint32_t n; };
-
-static bool on_token(void *arg, const struct gen_token *t)
-{
-	struct said *s = arg;
-
-	s->id[s->n++] = t->id;
-	return false;
-}
-
-/* @host: a report of log-probabilities makes the host's sampler choose. */
-static void say(struct session *s, const int32_t *prompt, uint32_t n, const struct sampler_params *p,
-		bool host, struct said *ret)
-{
-	struct gen_request r;
-	struct gen_result res;
-	struct hearth_err err = { 0 };
-	struct gen *g;
-
-	gen_defaults(&r);
-	memset(ret, 0, sizeof(*ret));
-	session_rewind(s, 0);
-	r.tokens = prompt;
-	r.n_tokens = n;
-	r.max_tokens = 10;
-	r.ignore_eos = true;
-	r.sample = *p;
-	r.sample.logprobs = host;
-	r.on_token = on_token;
-	r.arg = ret;
-	if (gen_start(s, &r, &g, &err) || gen_wait(g, -1, &res) || res.finish != GEN_LENGTH)
-		die_err("gen", -1, res.finish == GEN_ERROR ? &res.err : &err);
-	gen_free(g);
-}
-
-static void t_engine(void)
-{
-	struct engine_opts eo;
-	struct hearth_err err = { 0 };
-	struct synth_opts o;
-	struct engine *e = NULL, *c = NULL;
-	struct session *s = NULL, *sc = NULL;
-	struct sampler_params p;
-	struct said a, b;
-	int32_t prompt[40];
-	bool same = true;
-
-	ops_cuda_place(OPS_CUDA_AUTO);
-	synth_defaults(&o);
-	o.head_dim = 64;
-	o.tied = false;
-	if (synth_model(path, &o))
-		die_err("synth_model", -1, &err);
-	engine_defaults(&eo);
-	eo.model = path;
-	eo.ctx = 128;
-	eo.prefix_cache = false;   /* each time the same steps, so the same logits */
-	eo.backend = "cuda";
-	if (engine_open(&eo, &e, &err) || session_open(e, &s, &err))
-		die_err("engine on cuda", -1, &err);
-	eo.backend = "cpu";
-	if (engine_open(&eo, &c, &err) || session_open(c, &sc, &err))
-		die_err("engine on cpu", -1, &err);
-	for (uint32_t i = 0; i < 40; i++)
-		prompt[i] = (int32_t)(rnd() % 256);
-	sampler_defaults(&p);
-	say(s, prompt, 20, &p, false, &a);
-	say(sc, prompt, 20, &p, false, &b);
-	tap(a.n == 10 && b.n == 10 && a.id[0] == b.id[0], "the engine on \"%s\" begins as on \"%s\"",
-	    engine_the_plan(e)->backend, engine_the_plan(c)->backend);
-	for (uint32_t k = 0; k < 3; k++) {
-		p = (struct sampler_params){ .temp = 0.9f, .top_k = k == 1 ? 0 : 30, .top_p = k ? 0.8f : 1,
-					     .rep_pen = k == 2 ? 1.2f : 1, .pen_last = 32, .seed = 77 + k };
-		say(s, prompt, 30 + k, &p, false, &a);
-		say(s, prompt, 30 + k, &p, true, &b);
-		same &= a.n == b.n && !memcmp(a.id, b.id, sizeof(a.id));
-	}
-	tap(same, "the device chooses the tokens that the host's sampler chooses, seed by seed");
-	session_close(s);
-	session_close(sc);
-	engine_close(e);
-	engine_close(c);
-	/* heads of 32: no kernel */
-	synth_defaults(&o);
-	synth_model(path, &o);
-	eo.backend = NULL;
-	e = NULL;
-	if (engine_open(&eo, &e, &err))
-		die_err("engine on anything", -1, &err);
-	tap(strncmp(engine_the_plan(e)->backend, "cuda", 4) != 0,
-	    "a model that CUDA cannot run goes to \"%s\" where nobody asked for a backend", engine_the_plan(e)->backend);
-	engine_close(e);
-	eo.backend = "cuda";
-	e = NULL;
-	tap(engine_open(&eo, &e, &err) == -ENOTSUP && strstr(err.text, "CPU backend"), "and is refused where CUDA was asked for: %s", err.text);
-}
-
 /* -- a real file ------------------------------------------------------------------------ */
 
 static double log_prob(const float *l, uint32_t n, int32_t tok)
@@ -427,12 +328,18 @@ int main(int argc, char **argv)
 	printf("# %s\n", ops_cuda_line());
 	slow = strstr(ops_cuda_line(), "emulated") != NULL;
 	rnd_start();
+	snprintf(path, sizeof(path), "/tmp/hearth-test-model-%d.gguf", (int)getpid());
+	if (argc > 1 && !strcmp(argv[1], "engine")) {
+		t_engine(path);
+		t_foreseen(path);
+		unlink(path);
+		return tap_end();
+	}
 	if (argc > 1) {
 		t_file(argv[1], argc > 2 ? (uint32_t)atoi(argv[2]) : 256, KV_I8);
 		t_file(argv[1], argc > 2 ? (uint32_t)atoi(argv[2]) : 256, KV_F16);
 		return tap_end();
 	}
-	snprintf(path, sizeof(path), "/tmp/hearth-test-model-%d.gguf", (int)getpid());
 	synth_defaults(&o);
 	o.head_dim = 64;
 	o.type = o.embd_type = QUANT_Q8_0;
@@ -454,7 +361,8 @@ int main(int argc, char **argv)
 	t_tiny(&o, KV_I8, OPS_CUDA_IN_PLACE, 2e-3);
 	if (slow) {
 		t_refusals();
-		t_engine();
+		t_engine(path);
+		t_foreseen(path);
 		unlink(path);
 		return tap_end();
 	}
@@ -471,7 +379,8 @@ int main(int argc, char **argv)
 	o.d_ff = 288;
 	t_tiny(&o, KV_I8, OPS_CUDA_COPY, 2e-3);
 	t_refusals();
-	t_engine();
+	t_engine(path);
+	t_foreseen(path);
 	unlink(path);
 	return tap_end();
 }

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT
+/* What goes row by row: file order, norm, SwiGLU, embedding, rotation, copies of pages. */
+#include "tests/gpu/kernels.h"
+
+void t_raw(bool quick)
+{
+	static const int MORE[] = { QUANT_F32, QUANT_BF16, QUANT_F16, QUANT_Q4_0, QUANT_Q4_1, QUANT_Q5_0,
+				    QUANT_Q5_1, QUANT_Q8_0, QUANT_Q4_K, QUANT_Q5_K, QUANT_Q6_K };
+	bool ok = true;
+	double err = 0;
+
+	for (size_t i = 0; i < sizeof(MORE) / sizeof(MORE[0]); i++) {
+		for (int pack = 0; pack < 2; pack++) {
+			uint32_t rows = 16 * (uint32_t)(1 + rnd() % 3) + 1 + rnd() % 15;
+			uint32_t cols = MORE[i] >= QUANT_Q4_K && MORE[i] <= QUANT_Q6_K ? 256 : 96;
+
+			if (pack && !pack_can(MORE[i], cols))
+				cols = 320;
+			if (pack && !pack_can(MORE[i], cols))
+				continue;
+			struct tmat a = make_mat(MORE[i], rows, cols, pack);
+			uint32_t n = 3, row0 = pack ? rows / 16 * 16 : 0;
+			float *x = random_x(n * cols, 1), *w = random_x(cols, 1), *b = random_x(rows, 1);
+			float *t = random_x(n * rows, 1), *y = malloc(n * rows * 4);
+			struct hk_raw g = { .n = n, .x = x, .ldx = cols, .norm = i % 2 ? w : NULL,
+					    .eps = 1e-6f, .mode = i % 3 ? HK_STORE : HK_ADD, .row0 = row0 }, d;
+			double e;
+
+			g.seg = (struct hk_seg){ .w = a.m, .bias = b, .y = t, .ldy = rows };
+			d = g;
+			d.seg.y = gpu_put(t, n * rows * 4);
+			d.seg.bias = gpu_put(b, rows * 4);
+			d.x = gpu_put(x, n * cols * 4);
+			d.norm = g.norm ? gpu_put(w, cols * 4) : NULL;
+			twin_raw(&g, a.file, MORE[i]);
+			GPU(hk_raw(gpu_stream, &d));
+			gpu_get(y, d.seg.y, n * rows * 4);
+			e = rel_err(y, t, n * rows);
+			if (!(e < 2e-4)) {
+				printf("# raw %s packed %d %ux%u: %g\n", quant_name((uint32_t)MORE[i]), pack, rows, cols, e);
+				ok = false;
+			}
+			err = fmax(err, e);
+			hk_dev_free(d.seg.y);
+			hk_dev_free((void *)d.seg.bias);
+			hk_dev_free((void *)d.x);
+			hk_dev_free((void *)d.norm);
+			drop_mat(&a);
+			free(x); free(w); free(b); free(t); free(y);
+		}
+	}
+	tap(ok, "matrices and rest rows in file order: error %.2g", err);
+}
+
+void t_norm(bool quick)
+{
+	static const uint32_t NS[] = { 1, 7, 8, 9, 33 }, COLS[] = { 64, 896, 2560 };
+	double err = 0;
+	bool ok = true;
+
+	for (size_t i = 0; i < 5; i++) {
+		for (size_t c = 0; c < 3; c++) {
+			uint32_t n = NS[i], cols = COLS[c], groups = (n + 7) / 8;
+			size_t an = (size_t)groups * tile_units(cols) * 2048;
+			/* the last is larger than F16 holds */
+			float *x = random_x(n * cols, 1), *w = random_x(cols, c == 2 ? 3e5f : 1), sc[64];
+			float *t = malloc(n * cols * 4), *y = malloc(n * cols * 4);
+			uint16_t *a = malloc(an * 2);
+			float *dx = gpu_put(x, n * cols * 4), *dw = gpu_put(w, cols * 4), *dsc = gpu_poison(256);
+			void *da = gpu_poison(an * 2);
+
+			/* what was left apart, a little further apart than it must be */
+			uint32_t parts = (uint32_t)(i * 3 + c) % 12;
+			size_t stride = n * cols + 64;
+			float *p = random_x(parts * stride, 1), *dp = gpu_put(p, parts * stride * 4);
+			struct hk_parts add = { dp, parts, stride };
+
+			GPU(hk_norm(gpu_stream, n, cols, dx, NULL, dw, 1e-6f, da, groups, dsc, parts ? &add : NULL));
+			for (uint32_t k = 0; k < parts; k++)
+				for (size_t e = 0; e < (size_t)n * cols; e++)
+					x[e] += p[k * stride + e];
+			twin_norm(n, cols, x, NULL, w, 1e-6f, t);
+			gpu_get(y, dx, n * cols * 4);
+			ok &= rel_err(y, x, n * cols) < 1e-6;
+			hk_dev_free(dp);
+			free(p);
+			gpu_get(a, da, an * 2);
+			gpu_get(sc, dsc, n * 4);
+			for (uint32_t r = 0; r < n; r++)
+				for (uint32_t k = 0; k < cols; k++)
+					y[r * cols + k] = quant_from_half(a[act_pos(r, k, 0, groups)]) * sc[r];
+			err = fmax(err, rel_err(y, t, n * cols));
+			ok &= rel_err(y, t, n * cols) < 5e-4;
+			hk_dev_free(dx); hk_dev_free(dw); hk_dev_free(dsc); hk_dev_free(da);
+			free(x); free(w); free(t); free(y); free(a);
+		}
+	}
+	ok &= hk_norm(gpu_stream, 0, 64, NULL, NULL, NULL, 0, NULL, 0, NULL, NULL) == 0;
+	ok &= hk_norm(gpu_stream, 1, 72, NULL, NULL, NULL, 0, NULL, 1, NULL, NULL) == -EINVAL;
+	ok &= hk_norm(gpu_stream, 9, 64, NULL, NULL, NULL, 0, NULL, 1, NULL, NULL) == -EINVAL;
+	{
+		const uint32_t row = 0;
+		struct hk_parts add = { NULL, 1, 66 };
+
+		ok &= hk_norm(gpu_stream, 1, 64, NULL, NULL, NULL, 0, NULL, 1, NULL, &add) == -EINVAL;
+		add.stride = 64;
+		ok &= hk_norm(gpu_stream, 1, 64, NULL, &row, NULL, 0, NULL, 1, NULL, &add) == -EINVAL;
+	}
+	tap(ok, "parts added, norm to halves: error %.2g, also beyond F16's range", err);
+}
+
+void t_swiglu(bool quick)
+{
+	uint32_t n = 3, ff = 77;
+	float *g = random_x(n * ff, 3), *u = random_x(n * ff, 3), h[3 * 77], t[3 * 77];
+	float *dg = gpu_put(g, n * ff * 4), *du = gpu_put(u, n * ff * 4), *dh = gpu_poison(n * ff * 4);
+
+	for (uint32_t i = 0; i < n * ff; i++)
+		t[i] = (float)((double)g[i] / (1 + exp(-(double)g[i])) * u[i]);
+	GPU(hk_swiglu(gpu_stream, n, ff, dg, du, dh));
+	gpu_get(h, dh, n * ff * 4);
+	tap(rel_err(h, t, n * ff) < 1e-6, "swiglu: error %.2g", rel_err(h, t, n * ff));
+	hk_dev_free(dg); hk_dev_free(du); hk_dev_free(dh);
+	free(g); free(u);
+}
+
+void t_embed(bool quick)
+{
+	static const int T[] = { QUANT_Q6_K, QUANT_Q4_K, QUANT_Q5_K, QUANT_Q8_0, QUANT_F16, QUANT_Q4_0,
+				 QUANT_Q4_1, QUANT_Q5_0, QUANT_Q5_1, QUANT_F32 };
+	bool ok = true;
+	double err = 0;
+
+	for (size_t i = 0; i < sizeof(T) / sizeof(T[0]); i++) {
+		uint32_t n[2] = { 3, 2 }, depth[2] = { 0, 4000 }, hd = 64 << rnd() % 3, cols = 256, vocab = 37;
+		struct tmat m = make_mat(T[i], vocab, cols, pack_can(T[i], cols));
+		struct tstep s;
+		float freq[128];
+		float *x, *cs, *tx, *tcs, *dx, *dcs, *df;
+
+		make_step(&s, 2, n, depth, 2, 1, 2, 1, vocab);
+		for (uint32_t j = 0; j < hd / 2; j++)
+			freq[j] = (float)pow(1e6, -2.0 * j / hd);
+		df = gpu_put(freq, sizeof(freq));
+		dx = gpu_poison(s.n_pad * cols * 4);
+		dcs = gpu_poison(s.n_pad * hd * 4);
+		x = malloc(s.n_pad * cols * 4);
+		tx = malloc(s.n_pad * cols * 4);
+		cs = malloc(s.n_pad * hd * 4);
+		tcs = malloc(s.n_pad * hd * 4);
+		GPU(hk_embed(gpu_stream, s.n_pad, &s.d, &m.m, df, hd, dx, dcs));
+		gpu_get(x, dx, s.n_pad * cols * 4);
+		gpu_get(cs, dcs, s.n_pad * hd * 4);
+		twin_embed(s.n, &s.h, &m.m, m.file, T[i], freq, hd, tx, tcs);
+		err = fmax(err, rel_err(x, tx, s.n * cols));
+		err = fmax(err, rel_err(cs, tcs, s.n * hd));
+		for (uint32_t j = s.n * cols; j < s.n_pad * cols; j++)
+			ok &= x[j] == 0;   /* rows of nobody */
+		hk_dev_free(df); hk_dev_free(dx); hk_dev_free(dcs);
+		free(x); free(tx); free(cs); free(tcs);
+		drop_mat(&m);
+		drop_step(&s);
+	}
+	tap(ok && err < 1e-5, "embedding and rotation table: error %.2g", err);
+}
+
+void t_rope(bool quick)
+{
+	for (int f16 = 0; f16 < 2; f16++) {
+		for (uint32_t hd = 64; hd <= 256; hd *= 2) {
+			uint32_t n[3] = { 5, 1, 2 }, depth[3] = { 30, 64, 0 }, heads = 4, kvh = 2, layers = 2;
+			uint32_t hs = heads + 2 * kvh;
+			struct tstep s;
+			struct hk_kv kv = kv_make(hd, kvh, layers, f16);
+			struct hk_rope a = { .heads = heads, .layer = 1, .eps = 1e-6f, .kv = kv }, d;
+			size_t kvb, nq;
+			float *qkv, *cs, *qn, *kn, *tq, *q;
+			uint8_t *pool, *got;
+			uint16_t *q16;
+			uint32_t off = 0, far = 0;
+
+			make_step(&s, 3, n, depth, heads / kvh, kvh, 3, 1, 100);
+			kvb = s.pages * kv.page_bytes;
+			nq = (size_t)s.n_pad * heads * hd;
+			qkv = random_x((size_t)s.n_pad * hs * hd, 2);
+			cs = malloc((size_t)s.n_pad * hd * 4);
+			for (uint32_t i = 0; i < s.n_pad * hd / 2; i++) {
+				float th = rnd_f() * 9;
+
+				cs[2 * i] = cosf(th);
+				cs[2 * i + 1] = sinf(th);
+			}
+			qn = random_x(hd, 1);
+			kn = random_x(hd, 1);
+			tq = malloc(nq * 4);
+			q = malloc(nq * 4);
+			q16 = malloc(nq * 2);
+			pool = malloc(kvb);
+			got = malloc(kvb);
+			for (size_t i = 0; i < kvb; i++)
+				pool[i] = (uint8_t)rnd();
+			a.n = s.n;
+			a.qkv = qkv;
+			a.cs = cs;
+			a.q_norm = hd == 64 ? NULL : qn;
+			a.k_norm = hd == 64 ? NULL : kn;
+			d = a;
+			d.n = s.n_pad;
+			{   /* in parts that are to be added up, q in three, v in two, where heads are of 128 */
+				static const uint32_t parts[3] = { 3, 0, 2 };
+				size_t one = (size_t)s.n_pad * hs * hd, stride = one + 8;
+				float *all = random_x(3 * stride, 1);
+
+				memcpy(all, qkv, one * 4);
+				d.qkv = gpu_put(all, 3 * stride * 4);
+				for (size_t i = 0; hd == 128 && i < one; i++) {
+					uint32_t h = i / hd % hs, k = h < heads ? 0 : h < heads + kvh ? 1 : 2;
+
+					for (uint32_t p = 1; p < parts[k]; p++)
+						qkv[i] += all[p * stride + i];
+				}
+				if (hd == 128) {
+					memcpy(d.parts, parts, sizeof(parts));
+					d.stride = stride;
+				}
+				free(all);
+			}
+			d.cs = gpu_put(cs, (size_t)s.n_pad * hd * 4);
+			d.q_norm = a.q_norm ? gpu_put(qn, hd * 4) : NULL;
+			d.k_norm = a.k_norm ? gpu_put(kn, hd * 4) : NULL;
+			d.q = gpu_poison(nq * 2);
+			d.kv.base = gpu_put(pool, kvb);
+			a.kv.base = pool;
+			GPU(hk_rope(gpu_stream, &s.d, &d));
+			twin_rope(&s.h, &a, tq);
+			gpu_get(q16, d.q, nq * 2);
+			gpu_get(got, d.kv.base, kvb);
+			for (size_t i = 0; i < nq; i++)
+				q[i] = quant_from_half(q16[i]);
+			/* a byte may round the other way; nothing else may differ */
+			for (size_t i = 0; i < kvb; i++) {
+				off += got[i] != pool[i];
+				far += abs((int8_t)(got[i] - pool[i])) > 1;
+			}
+			tap(rel_err(q, tq, (size_t)s.n * heads * hd) < 5e-4 && far <= kvb / 5000 && off < kvb / 200,
+			    "rope head %u %s: q error %.2g, %u of %zu bytes one off, %u more", hd,
+			    f16 ? "f16" : "int8", rel_err(q, tq, (size_t)s.n * heads * hd), off, kvb, far);
+			hk_dev_free((void *)d.qkv); hk_dev_free((void *)d.cs); hk_dev_free((void *)d.q_norm);
+			hk_dev_free((void *)d.k_norm); hk_dev_free(d.q); hk_dev_free(d.kv.base);
+			free(qkv); free(cs); free(qn); free(kn); free(tq); free(q); free(q16); free(pool); free(got);
+			drop_step(&s);
+		}
+	}
+}
+
+void t_kv_copy(bool quick)
+{
+	bool ok = true;
+
+	for (int f16 = 0; f16 < 2; f16++) {
+		struct hk_kv kv = kv_make(64, 2, 3, f16);
+		uint8_t *p = malloc(3 * kv.page_bytes), *q = malloc(3 * kv.page_bytes);
+		uint32_t tok = 1 + rnd() % 31;
+		size_t row = f16 ? 128 : 64;
+
+		for (size_t i = 0; i < 3 * kv.page_bytes; i++)
+			p[i] = (uint8_t)rnd();
+		kv.base = gpu_put(p, 3 * kv.page_bytes);
+		GPU(hk_kv_copy(gpu_stream, &kv, 3, 2, 0, tok));
+		gpu_get(q, kv.base, 3 * kv.page_bytes);
+		for (uint32_t h = 0; h < 3 * 2 * 2; h++) {
+			uint8_t *dst = p + 2 * kv.page_bytes + h * kv.head_bytes, *src = p + h * kv.head_bytes;
+
+			memcpy(dst, src, tok * row);
+			if (!f16)
+				memcpy(dst + 32 * row, src + 32 * row, tok * 4);
+		}
+		ok &= memcmp(p, q, 3 * kv.page_bytes) == 0;
+		ok &= hk_kv_copy(gpu_stream, &kv, 3, 2, 0, 33) == -EINVAL;
+		hk_dev_free(kv.base);
+		free(p);
+		free(q);
+	}
+	tap(ok, "a page's first tokens are copied, and nothing else");
+}
