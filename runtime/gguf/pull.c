@@ -40,7 +40,7 @@ static int too_short(const struct piece *q, struct hearth_err *err)
  */
 static int piece_got(struct state *s, struct piece *q, int res, struct hearth_err *err)
 {
-	if (res == -EINTR || res == -EAGAIN)
+	if (res == -EINTR)
 		return 0;
 	if (res < 0)
 		return read_failed(q, -res, err);
@@ -119,6 +119,14 @@ static void queue_read(struct io_uring *ring, struct piece *q)
 	io_uring_sqe_set_data(sqe, q);
 }
 
+/* Bytes or -errno, as a completion has them. */
+static int read_now(struct piece *q)
+{
+	ssize_t n = pread(q->fd, q->dst + q->got, q->ask - q->got, (off_t)(q->off + q->got));
+
+	return n < 0 ? -errno : (int)n;
+}
+
 /* Waits for what the kernel has; what was never handed over will not come. */
 static void drain(struct io_uring *ring, uint32_t flying)
 {
@@ -156,6 +164,12 @@ static int take_one(struct state *s, struct io_uring *ring, struct piece **ret,
 	*ret = io_uring_cqe_get_data(cqe);
 	res = cqe->res;
 	io_uring_cqe_seen(ring, cqe);
+	/*
+	 * "Would block", and so it would for ever: Linux 5.10 says it of every
+	 * O_DIRECT read of a disk that has no queue (a RAM disk, device mapper).
+	 */
+	if (res == -EAGAIN)
+		res = read_now(*ret);
 	if ((res == -EINVAL || res == -EOPNOTSUPP) && !s->any)
 		return err_set(err, -EOPNOTSUPP,
 			       "this file system refuses O_DIRECT through io_uring");
