@@ -158,8 +158,10 @@ ${cross}strip --strip-debug "$root/hearth.ko" "$root/probe.ko" 2>/dev/null
 
 # -- modules of the kernel that tests want
 want() {
-	local m f
+	local m f args
 	for m in "$@"; do
+		args=
+		[ $m = brd ] && args=" rd_nr=2 rd_size=40960"
 		f=$(find -L "$kdir/modules/" -name "$m.ko*" 2>/dev/null | head -n 1)
 		[ -n "$f" ] || continue
 		case $f in
@@ -167,11 +169,22 @@ want() {
 		*.zst) zstd -qdc "$f" >"$root/$m.ko" ;;
 		*) cp "$f" "$root/$m.ko" ;;
 		esac
-		echo "load /$m.ko" >>"$root/tests"
+		echo "load /$m.ko$args" >>"$root/tests"
 	done
 }
 : >"$root/tests"
 want brd
+# A file system on a disk, for what reads files past the page cache. Where the
+# kernel cannot have it, those tests say so.
+disk() {
+	command -v mke2fs >/dev/null && truncate -s 40M "$root/disk.img" &&
+		mke2fs -q -F -t ext4 -O ^has_journal,^metadata_csum,^orphan_file "$root/disk.img" 2>"$out/mke2fs.log" ||
+		mke2fs -q -F -t ext4 -O ^has_journal,^metadata_csum "$root/disk.img" 2>"$out/mke2fs.log" ||
+		{ rm -f "$root/disk.img"; return; }
+	want crc16 crc32c_generic mbcache jbd2 ext4
+	echo disk >>"$root/tests"
+}
+disk
 while read -r line; do
 	case $line in vm_*) [ -e "$root/${line%% *}" ] || continue ;; esac
 	echo "$line"
