@@ -226,7 +226,7 @@ static int wait_for_more(struct hearth_pool *pool, u64 deadline)
 /*
  * The slow half of a charge: @hb waits. It stands in the queue (and so holds
  * back those behind it) unless it is its own max that refuses, which nobody
- * else can do anything about.
+ * else can do anything about, nor is asked to. Limits may change while it waits.
  */
 static int charge_wait(struct hearth_budget *hb, u64 n, u64 deadline, bool *ret_over,
 		       struct budget_refusal *r)
@@ -239,24 +239,22 @@ static int charge_wait(struct hearth_budget *hb, u64 n, u64 deadline, bool *ret_
 	hb->pool->waiters++;
 	for (;;) {
 		bool by_max = n > hb->b.limits.max - min(hb->b.used, hb->b.limits.max);
+		bool never = hopeless(hb, n), stood = w.queued;
 
-		if (hopeless(hb, n)) {
-			ret = -ENOSPC;
-			break;
-		}
-		if (!by_max && !w.queued)
+		if (!w.queued)
 			budget_wait_begin(&w, &hb->b, n);
-		if (w.queued) {
+		ret = budget_wait_charge(&w, ret_over, r);
+		if (ret == -ENOSPC && !by_max && !never) {
+			purge_for(hb, n, &w);
 			ret = budget_wait_charge(&w, ret_over, r);
-			if (ret == -ENOSPC && !by_max) {
-				purge_for(hb, n, &w);
-				ret = budget_wait_charge(&w, ret_over, r);
-			}
-		} else {
-			ret = -ENOSPC;
 		}
-		if (ret != -ENOSPC)
+		if (ret != -ENOSPC || never)
 			break;
+		if (by_max) {
+			budget_wait_end(&w);
+			if (stood)
+				hearth_wake(hb->pool);
+		}
 		if (slept) {
 			ret = slept;
 			break;
@@ -266,8 +264,8 @@ static int charge_wait(struct hearth_budget *hb, u64 n, u64 deadline, bool *ret_
 			ret = -ETIMEDOUT;
 			break;
 		}
-		if (!asked || now - asked >= ASK_AGAIN_NS) {
-			ask_others(hb, n, w.queued ? &w : NULL, deadline);
+		if (!by_max && (!asked || now - asked >= ASK_AGAIN_NS)) {
+			ask_others(hb, n, &w, deadline);
 			asked = now;
 		}
 		slept = wait_for_more(hb->pool, min(deadline, now + ASK_AGAIN_NS));

@@ -354,14 +354,16 @@ struct waiter {
 	pthread_t th;
 	int fd;
 	uint64_t bytes, deadline;
-	int ret;
+	int ret, err;
+	struct hearth_refusal ref;
 };
 
 static void *wait_thread(void *arg)
 {
 	struct waiter *w = arg;
 
-	w->ret = vm_charge(w->fd, pool, w->bytes, w->deadline, NULL);
+	w->ret = vm_charge(w->fd, pool, w->bytes, w->deadline, &w->ref);
+	w->err = errno;
 	return NULL;
 }
 
@@ -543,6 +545,79 @@ static void a_pool_with_a_waiter_stays(void)
 	tear_down();
 }
 
+/* It waits, and then not even an empty pool, or budget, would do: told at once, with the limit of now. */
+static void waiting_ends_without_hope(void)
+{
+	struct hearth_ioc_pool_resize rs = { .size = sizeof(rs), .bytes = 550 };
+	struct waiter w = {};
+
+	set_up();
+	rs.pool = pool;
+	EXPECT(!vm_charge(b, pool, 500, 0, NULL));
+	wait_start(&w, a, 600);
+	until_waiting(id_a, 1);
+	EXPECT(!ioctl(admin, HEARTH_IOC_POOL_RESIZE, &rs));
+	pthread_join(w.th, NULL);
+	EXPECT_EQ(w.ret, -1);
+	EXPECT_EQ(w.err, ENOSPC);
+	EXPECT_EQ(w.ref.limit, HEARTH_LIMIT_POOL);
+	EXPECT_EQ(w.ref.limit_bytes, 550);
+	EXPECT_EQ(w.ref.available, 50);
+	EXPECT_EQ(w.ref.holder, id_b);
+	rs.bytes = 1000;
+	EXPECT(!ioctl(admin, HEARTH_IOC_POOL_RESIZE, &rs));
+	wait_start(&w, a, 600);
+	until_waiting(id_a, 1);
+	EXPECT(!set("alice", 0, 0, HEARTH_NOLIMIT, 599, NULL));
+	pthread_join(w.th, NULL);
+	EXPECT_EQ(w.err, ENOSPC);
+	EXPECT_EQ(w.ref.limit, HEARTH_LIMIT_MAX);
+	EXPECT_EQ(w.ref.limit_bytes, 599);
+	EXPECT_EQ(vm_usage(a, 0, pool).out_current, 0);
+	EXPECT_EQ(vm_usage(a, 0, pool).out_waiters, 0);
+	/* Nothing is left in the queue that would hold others back. */
+	EXPECT(!vm_charge(a, pool, 500, 0, NULL));
+	tear_down();
+}
+
+/* Its own max is in the way: others are not asked for what they could not give, nor held back. */
+static void waiting_for_its_own_max_is_nobody_elses_matter(void)
+{
+	struct hearth_refusal r;
+	struct waiter w = {};
+	int c;
+
+	set_up();
+	c = vm_tenant("carol");
+	EXPECT(!set("alice", 0, 0, HEARTH_NOLIMIT, 100, NULL));
+	EXPECT(!vm_charge(a, pool, 100, 0, NULL));
+	EXPECT(!vm_charge(b, pool, 800, 0, NULL));
+	wait_start(&w, a, 50);
+	until_waiting(id_a, 1);
+	EXPECT_EQ(vm_usage(admin, id_b, pool).out_n_reclaim, 0);
+	EXPECT(!vm_charge(c, pool, 100, 0, NULL) && !vm_uncharge(c, pool, 100));
+	EXPECT(!vm_uncharge(a, pool, 50));
+	pthread_join(w.th, NULL);
+	EXPECT_EQ(w.ret, 0);
+	EXPECT_EQ(vm_usage(admin, id_b, pool).out_n_reclaim, 0);
+	/* The max falls while it waits in the queue: it leaves that, and goes on waiting. */
+	EXPECT(!set("alice", 0, 0, HEARTH_NOLIMIT, 500, NULL));
+	wait_start(&w, a, 300);
+	until_waiting(id_a, 1);
+	EXPECT_ERR(ENOSPC, vm_charge(c, pool, 50, 0, &r));
+	EXPECT_EQ(r.limit, HEARTH_LIMIT_QUEUE);
+	EXPECT(!set("alice", 0, 0, HEARTH_NOLIMIT, 350, NULL));
+	UNTIL(!vm_charge(c, pool, 50, 0, NULL));
+	EXPECT_EQ(vm_usage(admin, id_a, pool).out_waiters, 1);
+	EXPECT(!set("alice", 0, 0, HEARTH_NOLIMIT, 400, NULL));
+	EXPECT(!vm_uncharge(b, pool, 800));
+	pthread_join(w.th, NULL);
+	EXPECT_EQ(w.ret, 0);
+	EXPECT_EQ(vm_usage(a, 0, pool).out_current, 400);
+	close(c);
+	tear_down();
+}
+
 static void peak_can_be_reset(void)
 {
 	struct hearth_ioc_budget_get g = { .size = sizeof(g), .flags = HEARTH_BUDGET_RESET_PEAK };
@@ -610,6 +685,8 @@ static const struct vm_case cases[] = {
 	CASE(higher_priority_is_served_first),
 	CASE(waiting_ends_with_a_signal),
 	CASE(a_pool_with_a_waiter_stays),
+	CASE(waiting_ends_without_hope),
+	CASE(waiting_for_its_own_max_is_nobody_elses_matter),
 	CASE(peak_can_be_reset),
 	CASE(tenants_and_pools_can_be_listed),
 };
