@@ -105,20 +105,23 @@ static uint32_t pool;
  */
 static void eat(void *arg)
 {
-	uint64_t at, max = 4096 * MiB;
+	uint64_t at, step, max = 4096 * MiB;
 	int fd = *(int *)arg;
 	char *p;
 
 	write_to("/proc/self/oom_score_adj", "1000");
 	p = mmap(NULL, max, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	EXPECT(p != MAP_FAILED);
-	for (at = 0; at < max; at += 256 * KiB) {
-		memset(p + at, 1, 256 * KiB);
+	/* In small steps where it matters: each is a sleep, and a slow kernel sleeps long. */
+	for (at = 0; at + 8 * MiB < max; at += step) {
+		step = vm_available() > 128 * MiB ? 8 * MiB : 256 * KiB;
+		memset(p + at, 1, step);
 		if (vm_pool_get(fd, pool).out_bytes <= BIG - 48 * MiB)
 			break;
-		usleep(500);
+		if (step < MiB)
+			usleep(500);
 	}
-	EXPECT(at < max);
+	EXPECT(at + 8 * MiB < max);
 }
 
 static void oom_hands_back_and_it_is_taken_again(void)
