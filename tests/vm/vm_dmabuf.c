@@ -180,6 +180,47 @@ static void an_export_holds_off_seal_and_offer(void)
 	tear_down();
 }
 
+/*
+ * A read-only one does not hold a seal off, but its mapping does: the seal looks
+ * at the counts of pages, and nothing tells these from others'. And what is
+ * refused changes nothing.
+ */
+static void a_read_only_export_and_a_seal(void)
+{
+	struct probe_arg a;
+	unsigned char *p, *q;
+	char path[64];
+	int buf;
+
+	set_up();
+	buf = vm_export(region, 0, 0, 0);
+	EXPECT(buf >= 0);
+	p = mmap(NULL, LEN, PROT_READ, MAP_SHARED, buf, 0);
+	EXPECT(p != MAP_FAILED);
+	EXPECT_ERR(EBUSY, vm_seal(region));
+	EXPECT(!(vm_region_get(region).out_flags & HEARTH_REGION_SEALED));
+	EXPECT_EQ(p[LEN - 1], 1);
+	/* Still writable by those who may. */
+	q = vm_map(region, LEN, PROT_READ | PROT_WRITE);
+	q[LEN - 1] = 2;
+	EXPECT_EQ(p[LEN - 1], 2);
+	vm_unmap(q, LEN);
+	/* One page of it mapped is as bad as all. */
+	EXPECT(!munmap(p + PAGE, LEN - PAGE));
+	EXPECT_ERR(EBUSY, vm_seal(region));
+	EXPECT(!munmap(p, PAGE));
+	UNTIL(!vm_seal(region));
+	EXPECT(!import(buf, 0, 1, &a));
+	p = mmap(NULL, LEN, PROT_READ, MAP_SHARED, buf, 0);
+	EXPECT(p != MAP_FAILED && p[LEN - 1] == 2);
+	EXPECT_ERR(EACCES, mprotect(p, PAGE, PROT_READ | PROT_WRITE));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", buf);
+	EXPECT(open(path, O_RDWR) < 0);
+	munmap(p, LEN);
+	close(buf);
+	tear_down();
+}
+
 static void a_dma_buf_outlives_everything(void)
 {
 	struct probe_arg a;
@@ -254,6 +295,7 @@ static const struct vm_case cases[] = {
 	CASE(the_kernel_maps_it),
 	CASE(other_drivers_replace_the_ops),
 	CASE(an_export_holds_off_seal_and_offer),
+	CASE(a_read_only_export_and_a_seal),
 	CASE(a_dma_buf_outlives_everything),
 	CASE(sync_is_understood),
 	CASE(a_driver_that_holds_pages),

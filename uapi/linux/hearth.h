@@ -34,8 +34,9 @@
  *
  * PRIVILEGE
  *
- *  A connection whose opener has CAP_SYS_ADMIN becomes an administrator's with
- *  HEARTH_IOC_ADMIN, and stays one in whoever's hands it comes. Only an
+ *  Who has CAP_SYS_ADMIN (on the machine, not in a user namespace of a
+ *  container) makes a connection an administrator's with HEARTH_IOC_ADMIN; it
+ *  stays one in whoever's hands it comes. Only an
  *  administrator's connection may set limits, make or change pools, give a
  *  tenant a priority above HEARTH_PRIORITY_USER_MAX, remove tenants, or drop
  *  another tenant's kept region. The figures (who is charged how much) may be
@@ -108,7 +109,7 @@
  *  ENOTCONN    this connection has joined no tenant
  *  ENOTTY      no such ioctl on this descriptor
  *  EOPNOTSUPP  a flag, kind or capability that this kernel does not have
- *  EOVERFLOW   more of them than can be numbered (connections, pools, tenants)
+ *  EOVERFLOW   more of them than there can be (pools, tenants)
  *  EPERM       only the administrator may
  *  EROFS       the region is sealed
  *  ESTALE      the region was purged; all that can be done is to close it
@@ -889,11 +890,15 @@ struct hearth_ioc_state {
  * @size: sizeof(struct hearth_ioc_seal)
  * @reserved: must be 0
  *
- * EBUSY while a mapping exists that is or could be made writable, a writable
- * dma-buf exists, or something outside holds pages of it (unmap first; I/O
- * that has just ended may hold pages for some milliseconds, which the call
- * waits for). After it mappings must be PROT_READ, by every descriptor.
- * Sealing what is sealed is 0. EACCES on an O_RDONLY descriptor.
+ * After it mappings must be PROT_READ, by every descriptor, and no dma-buf for
+ * writing can be made: no writable mapping remains or can be made. So it is
+ * refused, not forced: EBUSY while a mapping exists that is or could be made
+ * writable, a writable dma-buf exists, or something outside holds pages of it
+ * (unmap first; I/O that has just ended may hold pages for some milliseconds,
+ * which the call waits for). Mappings of read-only descriptors of the region
+ * may stay; those of a read-only dma-buf cannot be told from what holds pages
+ * outside, and must be gone (the dma-buf itself may stay, and can be mapped
+ * again after). Sealing what is sealed is 0. EACCES on an O_RDONLY descriptor.
  */
 struct hearth_ioc_seal {
 	__u32 size;
@@ -909,7 +914,8 @@ struct hearth_ioc_seal {
  * The owner promises not to touch the region until it has taken it back. While
  * it is offered its memory may be given to another tenant whose charge does not
  * fit; then its mappings fault with SIGBUS. EBUSY when a dma-buf of it exists.
- * What something outside holds is not taken. Offering twice is 0.
+ * What something outside holds is not taken, nor what is being mapped, exported
+ * or sealed at that moment. Offering twice is 0.
  */
 struct hearth_ioc_offer {
 	__u32 size;
