@@ -216,6 +216,14 @@ int vm_budget(int admin, const char *tenant, uint32_t pool, uint32_t mask, uint6
 	return ret;
 }
 
+struct hearth_ioc_info vm_info(int fd)
+{
+	struct hearth_ioc_info a = { .size = sizeof(a) };
+
+	EXPECT(!ioctl(fd, HEARTH_IOC_INFO, &a));
+	return a;
+}
+
 struct hearth_ioc_budget_get vm_usage(int fd, uint32_t tenant, uint32_t pool)
 {
 	struct hearth_ioc_budget_get a = { .size = sizeof(a), .tenant = tenant, .pool = pool };

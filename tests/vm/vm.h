@@ -105,6 +105,7 @@ int vm_charge(int fd, uint32_t pool, uint64_t bytes, uint64_t deadline,
 int vm_uncharge(int fd, uint32_t pool, uint64_t bytes);
 int vm_budget(int admin, const char *tenant, uint32_t pool, uint32_t mask, uint64_t min,
 	      uint64_t low, uint64_t high, uint64_t max, struct hearth_refusal *ret_ref);
+struct hearth_ioc_info vm_info(int fd);
 struct hearth_ioc_budget_get vm_usage(int fd, uint32_t tenant, uint32_t pool);
 struct hearth_ioc_pool_get vm_pool_get(int fd, uint32_t pool);
 struct hearth_ioc_region_get vm_region_get(int region_fd);

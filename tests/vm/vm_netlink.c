@@ -428,6 +428,71 @@ static void losses_are_noticed(void)
 	tear_down();
 }
 
+/*
+ * Asks and asks and never reads, joins and leaves the group, sends what is no
+ * message at all; with a receive buffer that is always full.
+ */
+static void flooder(void *arg)
+{
+	unsigned int seed = *(unsigned int *)arg;
+	int fd = -1, k, g = group, small = 2048;
+	unsigned char junk[256];
+	size_t i;
+
+	for (k = 0; k < 400; k++) {
+		struct msg m = request(family, rand_r(&seed) % 8, rand_r(&seed) % 2 ? NLM_F_DUMP : 0);
+		uint32_t any = rand_r(&seed);
+
+		if (k % 20 == 0) {
+			close(fd);
+			fd = nl_open();
+			EXPECT(!setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small)));
+			fcntl(fd, F_SETFL, O_NONBLOCK);
+		}
+		setsockopt(fd, SOL_NETLINK, rand_r(&seed) % 2 ? NETLINK_ADD_MEMBERSHIP : NETLINK_DROP_MEMBERSHIP,
+			   &g, sizeof(g));
+		add(&m, rand_r(&seed) % 30, &any, rand_r(&seed) % 5);
+		(void)!send(fd, &m, m.h.nlmsg_len, MSG_DONTWAIT);
+		/* The head of a message to the family, and rubbish behind it. */
+		for (i = 0; i < sizeof(junk); i++)
+			junk[i] = rand_r(&seed);
+		memcpy(junk, &m.h, sizeof(m.h));
+		((struct nlmsghdr *)junk)->nlmsg_len = sizeof(m.h) + rand_r(&seed) % (sizeof(junk) - sizeof(m.h));
+		(void)!send(fd, junk, ((struct nlmsghdr *)junk)->nlmsg_len, MSG_DONTWAIT);
+		if (rand_r(&seed) % 8 == 0)
+			(void)!recv(fd, buf, sizeof(buf), MSG_DONTWAIT);
+	}
+}
+
+static void floods_hurt_nobody(void)
+{
+	struct hearth_ioc_info i = { .size = sizeof(i) };
+	unsigned int seeds[3] = { 1, 2, 3 }, k;
+	struct msg m;
+	pid_t pid[3];
+	int fd;
+
+	set_up();
+	for (k = 0; k < 3; k++)
+		pid[k] = vm_fork(flooder, &seeds[k]);
+	/* Meanwhile there is much to tell, and others are served. */
+	for (k = 0; k < 300; k++) {
+		fd = vm_tenant("flicker");
+		EXPECT(!vm_charge(fd, pool, 900, 0, NULL));
+		EXPECT_ERR(ENOSPC, vm_charge(t, pool, 101, 0, NULL));
+		close(fd);
+	}
+	m = request(family, HEARTH_NL_CMD_POOL_GET, 0);
+	add(&m, HEARTH_A_POOL_ID, &pool, 4);
+	EXPECT_EQ(ask(&m), 0);
+	EXPECT_EQ(u64_of((void *)buf, HEARTH_A_POOL_CHARGED), 0);
+	for (k = 0; k < 3; k++)
+		EXPECT_EQ(vm_wait(pid[k]), 0);
+	EXPECT(!ioctl(t, HEARTH_IOC_INFO, &i));
+	EXPECT_EQ(dump(HEARTH_NL_CMD_TENANT_GET, HEARTH_A_TENANT_ID), i.out_tenants);
+	tear_down();
+}
+
 static const struct vm_case cases[] = {
 	CASE(figures_are_those_of_the_ioctls),
 	CASE(wrong_requests_are_refused),
@@ -436,5 +501,6 @@ static const struct vm_case cases[] = {
 	CASE(other_namespaces_hear_too),
 	CASE(containers_poll_the_level),
 	CASE(losses_are_noticed),
+	CASE(floods_hurt_nobody),
 };
 VM_MAIN(cases)
