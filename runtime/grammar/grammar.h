@@ -69,6 +69,12 @@ const uint32_t *gmatch_mask(struct gmatch *m);
  * one is taken. Where it is too late for that already, as gmatch_mask().
  */
 const uint32_t *gmatch_mask_within(struct gmatch *m, uint32_t left);
+/*
+ * Works out the masks where the first @choices are to be made on the shortest
+ * way, and goes back to the beginning: what cannot be followed there is known
+ * before anything is made of it. -E2BIG, -ENOMEM.
+ */
+int gmatch_probe(struct gmatch *m, uint32_t choices);
 bool gmatch_mask_known(const struct gmatch *m); /* gmatch_mask() has it made already */
 /* Whether that mask has @token; a no may be wrong, a yes is not. */
 bool gmatch_allows(struct gmatch *m, uint32_t token, uint32_t left);

@@ -20,6 +20,13 @@
 #define MAX_SETS     16384               /* then everything made so far is dropped */
 #define MAX_MASKS    (16u << 20)         /* bytes of cached masks, likewise */
 #define MAX_FRAMES   (1u << 20)
+/*
+ * For one mask: sets that are made and configurations that are looked at. Of a
+ * grammar whose every text leads elsewhere each token would make its own; a
+ * client's pattern must not hold up the others for seconds.
+ */
+#define MASK_SETS    32768u
+#define MASK_WORK    (1u << 19)
 
 #define SET_UNKNOWN  UINT32_MAX
 #define SET_DEAD     0u                  /* the empty set */
@@ -40,6 +47,9 @@ struct set {
 	uint32_t need;                       /* bytes to the end of the text, at least */
 	uint32_t tokens;                     /* tokens that do it for certain; 0: not worked out yet */
 	uint32_t worst;                      /* most .tokens behind any token of the mask; 0: not yet */
+	uint32_t worst_need;                 /* most .need behind any, or more; of .mask */
+	uint32_t plain;                      /* where every plain character leads (plain_step()) */
+	bool plain_known;
 	uint32_t *next;                      /* [256], or NULL */
 	uint32_t *mask;                      /* [words], or NULL */
 };
@@ -64,6 +74,7 @@ struct gmatch {
 
 	struct config *work;                 /* closure under way */
 	uint32_t n_work;
+	uint64_t spent;                      /* of MASK_WORK, since it was reset */
 	uint32_t *seen;                      /* open-addressed over work, by index + 1 */
 	uint32_t *slots;                     /* slots of seen[] in use, one per work entry */
 	uint32_t *depth_sets;                /* walk of the trie */
@@ -200,6 +211,7 @@ static uint32_t set_close(struct gmatch *m)
 	if (m->fail)
 		return SET_DEAD;
 	total = m->n_work;
+	m->spent += total;
 	for (uint32_t i = 0; i < total; i++) {
 		const uint32_t n = needs(m, m->work[i].state, m->work[i].stack);
 		bool reads = false;
@@ -257,7 +269,7 @@ static uint32_t set_close(struct gmatch *m)
 static uint32_t set_step(struct gmatch *m, uint32_t s, uint8_t byte)
 {
 	const struct grammar *g = m->g;
-	uint32_t to;
+	uint32_t to, lo = 0, hi = 255;
 
 	if (s == SET_DEAD || m->fail)
 		return SET_DEAD;
@@ -277,14 +289,75 @@ static uint32_t set_step(struct gmatch *m, uint32_t s, uint8_t byte)
 	for (uint32_t i = 0; i < m->sets[s].count; i++) {
 		struct config c = m->configs[m->sets[s].first + i];
 
-		for (uint32_t e = g->states[c.state].edges; e != GEDGE_NONE; e = g->edges[e].next)
-			if (g->edges[e].kind == GEDGE_BYTES && byte >= g->edges[e].lo && byte <= g->edges[e].hi)
-				work_add(m, g->edges[e].to, c.stack);
+		for (uint32_t e = g->states[c.state].edges; e != GEDGE_NONE; e = g->edges[e].next) {
+			const struct gedge *x = &g->edges[e];
+
+			if (x->kind != GEDGE_BYTES)
+				continue;
+			/* lo..hi: the bytes around this one that go the same ways. */
+			if (byte < x->lo) {
+				hi = x->lo - 1u < hi ? x->lo - 1u : hi;
+			} else if (byte > x->hi) {
+				lo = x->hi + 1u > lo ? x->hi + 1u : lo;
+			} else {
+				lo = x->lo > lo ? x->lo : lo;
+				hi = x->hi < hi ? x->hi : hi;
+				work_add(m, x->to, c.stack);
+			}
+		}
 	}
 	to = m->n_work ? set_close(m) : SET_DEAD;
 	if (m->fail)
 		return SET_DEAD;
-	m->sets[s].next[byte] = to;
+	for (uint32_t b = lo; b <= hi; b++)
+		m->sets[s].next[b] = to;
+	return to;
+}
+
+/* Where all of the bytes @lo..@hi lead, SET_UNKNOWN when that is not one place. */
+static uint32_t same_step(struct gmatch *m, uint32_t s, uint32_t lo, uint32_t hi)
+{
+	uint32_t to;
+
+	if (s == SET_UNKNOWN)
+		return SET_UNKNOWN;
+	to = set_step(m, s, (uint8_t)lo);
+	while (++lo <= hi)
+		if (set_step(m, s, (uint8_t)lo) != to)
+			return SET_UNKNOWN;
+	return to;
+}
+
+/*
+ * Where every plain character (vocab.h) leads from @s, SET_UNKNOWN when that is
+ * not one place: each of UTF-8's forms is looked at, but not each character.
+ */
+static uint32_t plain_step(struct gmatch *m, uint32_t s)
+{
+	static const struct { uint8_t lo, hi, lo2, hi2, more; } forms[] = {
+		{ 0xc2, 0xdf, 0x80, 0xbf, 0 }, { 0xe0, 0xe0, 0xa0, 0xbf, 1 }, { 0xe1, 0xec, 0x80, 0xbf, 1 }, { 0xed, 0xed, 0x80, 0x9f, 1 },
+		{ 0xee, 0xef, 0x80, 0xbf, 1 }, { 0xf0, 0xf0, 0x90, 0xbf, 2 }, { 0xf1, 0xf3, 0x80, 0xbf, 2 }, { 0xf4, 0xf4, 0x80, 0x8f, 2 },
+	};
+	uint32_t to, at;
+
+	if (s == SET_DEAD)
+		return SET_DEAD;
+	if (m->sets[s].plain_known)
+		return m->sets[s].plain;
+	to = same_step(m, s, ' ', '!');
+	if (same_step(m, s, '#', '[') != to || same_step(m, s, ']', 0x7f) != to)
+		to = SET_UNKNOWN;
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]) && to != SET_UNKNOWN; i++) {
+		at = same_step(m, same_step(m, s, forms[i].lo, forms[i].hi), forms[i].lo2, forms[i].hi2);
+		for (uint32_t k = 0; k < forms[i].more; k++)
+			at = same_step(m, at, 0x80, 0xbf);
+		if (at != to)
+			to = SET_UNKNOWN;
+	}
+	if (m->fail)
+		return SET_UNKNOWN;
+	m->sets[s].plain = to;
+	m->sets[s].plain_known = true;
 	return to;
 }
 
@@ -444,8 +517,9 @@ size_t gmatch_bytes(const struct gmatch *m)
 const uint32_t *gmatch_mask(struct gmatch *m)
 {
 	const struct gvocab *v = m->v;
+	const struct gvocab_node *nodes = v->nodes;
+	uint32_t i = 0, n_nodes = v->n_nodes, chars, at, to, before, worst = 0;
 	uint32_t *mask;
-	uint32_t i = 0;
 
 	if (m->fail)
 		return NULL;
@@ -464,19 +538,41 @@ const uint32_t *gmatch_mask(struct gmatch *m)
 		m->fail = -ENOMEM;
 		return NULL;
 	}
+	before = m->n_sets;
+	m->spent = 0;
+	/* Inside a string most tokens are told by their length. */
+	for (chars = 0, at = m->cur; chars < GVOCAB_PLAIN; chars++) {
+		to = plain_step(m, at);
+		if (to == SET_UNKNOWN || to == SET_DEAD)
+			break;
+		worst = m->sets[to].need > worst ? m->sets[to].need : worst;
+		at = to;
+	}
+	if (chars == GVOCAB_PLAIN || to == SET_DEAD) {
+		memcpy(mask, v->plain + chars * (size_t)v->words, v->words * sizeof(*mask));
+		nodes = v->rest;
+		n_nodes = v->n_rest;
+	}
 	m->depth_sets[0] = m->cur;
-	while (i < v->n_nodes) {
-		const struct gvocab_node *n = &v->nodes[i];
+	while (i < n_nodes) {
+		const struct gvocab_node *n = &nodes[i];
 		uint32_t from = m->depth_sets[n->depth];
 		uint32_t *next = m->sets[from].next;
-		uint32_t to = next ? next[n->byte] : SET_UNKNOWN;
 
-		if (to == SET_UNKNOWN)
+		to = next ? next[n->byte] : SET_UNKNOWN;
+		if (to == SET_UNKNOWN) {
 			to = set_step(m, from, n->byte);
+			if (m->n_sets - before > MASK_SETS || m->spent > MASK_WORK)
+				m->fail = -E2BIG;
+			if (m->fail)
+				break;
+		}
 		if (to == SET_DEAD) {
 			i = n->skip;
 			continue;
 		}
+		if (n->count && m->sets[to].need > worst)
+			worst = m->sets[to].need;
 		for (uint32_t k = n->first; k < n->first + n->count; k++)
 			mask[v->ids[k] >> 5] |= 1u << (v->ids[k] & 31);
 		m->depth_sets[n->depth + 1] = to;
@@ -489,6 +585,7 @@ const uint32_t *gmatch_mask(struct gmatch *m)
 	if (m->sets[m->cur].may_end)
 		for (size_t k = 0; k < v->n_eog; k++)
 			mask[v->eog[k] >> 5] |= 1u << (v->eog[k] & 31);
+	m->sets[m->cur].worst_need = worst;
 	m->sets[m->cur].mask = mask;
 	m->mask_bytes += v->words * sizeof(*mask);
 	return mask;
@@ -518,25 +615,19 @@ static size_t longest(const struct gvocab *v, const uint8_t *text, size_t n)
 
 #define WAY_MAX 65536u               /* bytes of a way to the end that is looked at */
 
-/*
- * Tokens that lead from @at to the end for certain: those that its shortest way
- * is cut into, longest first. NEED_NONE where there is none to be found.
- */
-static uint32_t way(struct gmatch *m, uint32_t at)
+/* The shortest text from @at to the end, its length in *ret_n; NULL where there is none to be found. */
+static uint8_t *shortest(struct gmatch *m, uint32_t at, size_t *ret_n)
 {
 	const struct grammar *g = m->g;
 	const struct set *s = &m->sets[at];
-	uint32_t state = 0, stack = 0, fuel = 4 * WAY_MAX, n = 0, tokens = 0;
+	uint32_t state = 0, stack = 0, fuel = 4 * WAY_MAX, n = 0;
 	uint8_t *text;
-	size_t from, k;
 
-	if (s->may_end)
-		return 0;
 	if (s->need > WAY_MAX)
-		return NEED_NONE;
+		return NULL;
 	text = malloc(s->need + 1);
 	if (!text)
-		return NEED_NONE;
+		return NULL;
 	for (uint32_t i = 0; i < s->count; i++) {
 		const struct config *c = &m->configs[s->first + i];
 
@@ -569,9 +660,28 @@ static uint32_t way(struct gmatch *m, uint32_t at)
 				break;
 		}
 	}
-	s = &m->sets[at];
-	if (!fuel || n != s->need || m->fail)
-		tokens = NEED_NONE;
+	*ret_n = n;
+	if (fuel && n == m->sets[at].need && !m->fail)
+		return text;
+	free(text);
+	return NULL;
+}
+
+/*
+ * Tokens that lead from @at to the end for certain: those that its shortest way
+ * is cut into, longest first. NEED_NONE where there is none to be found.
+ */
+static uint32_t way(struct gmatch *m, uint32_t at)
+{
+	uint32_t tokens = 0;
+	uint8_t *text;
+	size_t from, k, n;
+
+	if (m->sets[at].may_end)
+		return 0;
+	text = shortest(m, at, &n);
+	if (!text)
+		return NEED_NONE;
 	for (from = 0; tokens != NEED_NONE && from < n; from += k) {
 		k = longest(m->v, text + from, n - from);
 		tokens = k ? tokens + 1 : NEED_NONE;
@@ -628,8 +738,8 @@ const uint32_t *gmatch_mask_within(struct gmatch *m, uint32_t left)
 	const uint32_t *all = gmatch_mask(m);
 	uint32_t worst = 0, i = 0, kept = 0;
 
-	/* Every token is at most as far from the end as .worst says: nothing to do. */
-	if (!all || (m->sets[m->cur].worst && m->sets[m->cur].worst + 2 <= left) || tokens_to_end(m, m->cur) + 1 > left)
+	/* Every token is at most as far from the end as .worst says, in tokens, or in bytes, which are never fewer: nothing to do. */
+	if (!all || (v->n_bytes == 256 && (uint64_t)m->sets[m->cur].worst_need + 2 <= left) || (m->sets[m->cur].worst && m->sets[m->cur].worst + 2 <= left) || tokens_to_end(m, m->cur) + 1 > left)
 		return all;
 	if (!m->within) {
 		m->within = malloc((v->words ? v->words : 1) * sizeof(*m->within));
@@ -643,10 +753,12 @@ const uint32_t *gmatch_mask_within(struct gmatch *m, uint32_t left)
 	while (i < v->n_nodes) {
 		const struct gvocab_node *n = &v->nodes[i];
 		const uint32_t *next = m->sets[m->depth_sets[n->depth]].next;
-		const uint32_t to = next ? next[n->byte] : SET_DEAD;
-		uint32_t need;
+		uint32_t to = next ? next[n->byte] : SET_UNKNOWN, need;
 
-		if (to == SET_DEAD || to == SET_UNKNOWN) {
+		/* Where tokens were told by their length nobody went yet. */
+		if (to == SET_UNKNOWN)
+			to = set_step(m, m->depth_sets[n->depth], n->byte);
+		if (to == SET_DEAD) {
 			i = n->skip;
 			continue;
 		}
@@ -662,6 +774,8 @@ const uint32_t *gmatch_mask_within(struct gmatch *m, uint32_t left)
 		m->depth_sets[n->depth + 1] = to;
 		i++;
 	}
+	if (m->fail)
+		return NULL;
 	m->sets[m->cur].worst = worst ? worst : 1;
 	if (m->sets[m->cur].may_end)
 		for (size_t k = 0; k < v->n_eog; k++, kept++)
@@ -767,4 +881,31 @@ size_t gmatch_forced(struct gmatch *m, char *out, size_t cap)
 size_t gmatch_likely(struct gmatch *m, char *out, size_t cap)
 {
 	return follow(m, true, out, cap);
+}
+
+int gmatch_probe(struct gmatch *m, uint32_t choices)
+{
+	char forced[256];
+	uint8_t *text;
+	size_t n, k;
+
+	gmatch_restart(m);
+	for (; choices; choices--) {
+		/* Where there is no choice there is nothing to find out. */
+		while ((n = gmatch_likely(m, forced, sizeof(forced))))
+			gmatch_accept_bytes(m, forced, n);
+		if (!gmatch_mask(m) || m->sets[m->cur].may_end)
+			break;
+		text = shortest(m, m->cur, &n);
+		k = text ? longest(m->v, text, n) : 0;
+		if (k && gmatch_accept_bytes(m, (char *)text, k))
+			k = 0;
+		free(text);
+		if (!k)
+			break;
+	}
+	if (m->fail)
+		return m->fail;
+	gmatch_restart(m);
+	return 0;
 }

@@ -32,6 +32,8 @@ void gvocab_free(struct gvocab *v)
 	if (!v)
 		return;
 	free(v->nodes);
+	free(v->rest);
+	free(v->plain);
 	free(v->ids);
 	free(v->eog);
 	free(v->tok_start);
@@ -44,19 +46,69 @@ uint32_t gvocab_size(const struct gvocab *v)
 	return v->n_tokens;
 }
 
-static uint32_t count_nodes(const struct entry *e, size_t n)
+/* Characters of a plain token (vocab.h), 0: it is not one. */
+static uint32_t plain_chars(const char *s, size_t len)
 {
-	uint32_t count = 0;
-	size_t shared;
+	uint32_t n = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		shared = 0;
-		if (i)
-			while (shared < e[i].len && shared < e[i - 1].len && e[i].s[shared] == e[i - 1].s[shared])
-				shared++;
-		count += (uint32_t)(e[i].len - shared);
+	for (size_t i = 0; i < len; n++) {
+		const uint8_t c = (uint8_t)s[i];
+		const size_t more = c < 0x80 ? 0 : c >= 0xc2 && c < 0xe0 ? 1 : c >= 0xe0 && c < 0xf0 ? 2 : c >= 0xf0 && c < 0xf5 ? 3 : 9;
+		uint8_t second;
+
+		if (more == 9 || i + more >= len || (c < 0x80 && (c < 0x20 || c == '"' || c == '\\')))
+			return 0;
+		for (size_t k = 1; k <= more; k++)
+			if (((uint8_t)s[i + k] & 0xc0) != 0x80)
+				return 0;
+		/* Overlong ones, surrogates, and what lies above the last character. */
+		second = more ? (uint8_t)s[i + 1] : 0;
+		if ((c == 0xe0 && second < 0xa0) || (c == 0xed && second > 0x9f) || (c == 0xf0 && second < 0x90) || (c == 0xf4 && second > 0x8f))
+			return 0;
+		i += more + 1;
 	}
-	return count;
+	return n <= GVOCAB_PLAIN ? n : 0;
+}
+
+/* The trie of those of @e, which are sorted, that are not @left_out; *ret_n: its nodes. NULL: no memory. */
+static struct gvocab_node *make_trie(const struct entry *e, size_t n, const uint8_t *left_out, uint32_t *path, uint32_t *ret_n)
+{
+	struct gvocab_node *nodes = NULL;
+	const struct entry *last;
+	size_t open = 0, shared, count = 0;
+	uint32_t at = 0;
+
+	for (int pass = 0; pass < 2; pass++) {
+		if (pass) {
+			nodes = calloc(count ? count : 1, sizeof(*nodes));
+			if (!nodes)
+				return NULL;
+		}
+		last = NULL;
+		for (size_t i = 0; i < n; i++) {
+			if (left_out && left_out[e[i].id])
+				continue;
+			shared = 0;
+			while (last && shared < e[i].len && shared < last->len && e[i].s[shared] == last->s[shared])
+				shared++;
+			last = &e[i];
+			if (!pass) {
+				count += e[i].len - shared;
+				continue;
+			}
+			while (open > shared)
+				nodes[path[--open]].skip = at;
+			while (open < e[i].len) {
+				nodes[at] = (struct gvocab_node){ .byte = (uint8_t)e[i].s[open], .depth = (uint16_t)open, .first = (uint32_t)i };
+				path[open++] = at++;
+			}
+			nodes[path[open - 1]].count++;
+		}
+	}
+	while (open)
+		nodes[path[--open]].skip = at;
+	*ret_n = at;
+	return nodes;
 }
 
 int gvocab_create(uint32_t n_tokens, const char *(*bytes)(void *, uint32_t, size_t *), void *arg,
@@ -65,17 +117,18 @@ int gvocab_create(uint32_t n_tokens, const char *(*bytes)(void *, uint32_t, size
 	struct gvocab *v = calloc(1, sizeof(*v));
 	struct entry *e = calloc(n_tokens ? n_tokens : 1, sizeof(*e));
 	uint32_t *path = malloc((MAX_TOKEN_BYTES + 1) * sizeof(*path));
-	size_t n = 0, total = 0, open = 0;
-	uint32_t at = 0;
+	uint8_t *plain = calloc(n_tokens ? n_tokens : 1, 1);
+	size_t n = 0, total = 0;
 	int rc = -ENOMEM;
 
-	if (!v || !e || !path)
+	if (!v || !e || !path || !plain)
 		goto fail;
 	v->n_tokens = n_tokens;
 	v->words = (n_tokens + 31) / 32;
 	v->tok_start = calloc((size_t)n_tokens + 1, sizeof(*v->tok_start));
 	v->eog = malloc((n_eog ? n_eog : 1) * sizeof(*v->eog));
-	if (!v->tok_start || !v->eog)
+	v->plain = calloc((GVOCAB_PLAIN + 1) * (size_t)(v->words ? v->words : 1), sizeof(*v->plain));
+	if (!v->tok_start || !v->eog || !v->plain)
 		goto fail;
 	for (size_t i = 0; i < n_eog; i++)
 		if (eog[i] < n_tokens)
@@ -106,28 +159,21 @@ int gvocab_create(uint32_t n_tokens, const char *(*bytes)(void *, uint32_t, size
 	for (size_t i = 0; i < n; i++)
 		memcpy(v->tok_bytes + v->tok_start[e[i].id], e[i].s, e[i].len);
 	qsort(e, n, sizeof(*e), entry_cmp);
-	v->n_nodes = count_nodes(e, n);
-	v->nodes = calloc(v->n_nodes ? v->n_nodes : 1, sizeof(*v->nodes));
-	if (!v->nodes)
-		goto fail;
 	for (size_t i = 0; i < n; i++) {
-		size_t shared = 0;
+		const uint32_t chars = plain_chars(e[i].s, e[i].len);
 
-		if (i)
-			while (shared < e[i].len && shared < e[i - 1].len && e[i].s[shared] == e[i - 1].s[shared])
-				shared++;
-		while (open > shared)
-			v->nodes[path[--open]].skip = at;
-		while (open < e[i].len) {
-			v->nodes[at] = (struct gvocab_node){ .byte = (uint8_t)e[i].s[open], .depth = (uint16_t)open,
-							     .first = (uint32_t)i };
-			path[open++] = at++;
-		}
-		v->nodes[path[open - 1]].count++;
 		v->ids[i] = e[i].id;
+		plain[e[i].id] = chars > 0;
+		for (uint32_t k = chars; chars && k <= GVOCAB_PLAIN; k++)
+			v->plain[k * v->words + e[i].id / 32] |= 1u << (e[i].id % 32);
 	}
-	while (open)
-		v->nodes[path[--open]].skip = at;
+	for (size_t i = 0; i < n; i++)
+		v->n_bytes += e[i].len == 1 && (!i || e[i - 1].len != 1 || e[i - 1].s[0] != e[i].s[0]);
+	v->nodes = make_trie(e, n, NULL, path, &v->n_nodes);
+	v->rest = make_trie(e, n, plain, path, &v->n_rest);
+	if (!v->nodes || !v->rest)
+		goto fail;
+	free(plain);
 	free(path);
 	free(e);
 	*ret = v;
@@ -135,6 +181,7 @@ int gvocab_create(uint32_t n_tokens, const char *(*bytes)(void *, uint32_t, size
 fail:
 	err_set(err, rc, "out of memory for a vocabulary of %u tokens", n_tokens);
 fail_said:
+	free(plain);
 	free(path);
 	free(e);
 	gvocab_free(v);

@@ -11,6 +11,7 @@
 
 static const char marker[] = "<tool_call>";
 #define MARKER_LEN (sizeof(marker) - 1)
+#define PROBE 8u                /* choices: how far a grammar is tried out before anything is made */
 
 struct run {
 	struct service *s;
@@ -390,6 +391,8 @@ int run_start(const struct run_opts *o, struct run **ret, struct hearth_err *err
 		if (!rc)
 			r->grammar = grammar_ref(o->grammar);
 		/* The first mask is worked out here, not by the engine's thread; and what it cannot be had for is refused. */
+		if (!rc)
+			rc = gmatch_probe(r->match, PROBE);
 		mask = !rc && r->in_grammar ? gmatch_mask(r->match) : NULL;
 		if (!rc && r->in_grammar && !mask)
 			rc = gmatch_status(r->match);
@@ -400,7 +403,7 @@ int run_start(const struct run_opts *o, struct run **ret, struct hearth_err *err
 			goto fail_said;
 		}
 		if (rc == -E2BIG) {
-			rc = err_set(err, -EINVAL, "the schema or grammar can begin in more ways than are followed at once");
+			rc = err_set(err, -EINVAL, "the schema or grammar can go on in more ways than are followed at once; a pattern or an anyOf in it is too ambiguous");
 			goto fail_said;
 		}
 		if (rc)

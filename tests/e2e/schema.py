@@ -241,6 +241,18 @@ def refused(d):
             check(status == 400 and word in text and j["error"]["param"] == where, f"refused in {where}: {name}", (status, j))
 
 
+def ambiguous(d):
+    """What could go on in a thousand ways at once is refused before a token is made, and soon."""
+    pattern = "^(" + "|".join(f"[^x]*{c}.{{40}}" for c in "abcdefghijklmnopqrst") + ")$"
+    schema = {"type": "string", "pattern": pattern}
+    for name, body in (("response_format", {"response_format": response_format(schema)}),
+                       ("a tool, forced", {"tools": [{"type": "function", "function": {"name": "f", "parameters": obj({"a": schema}, ["a"])}}], "tool_choice": "required"})):
+        status, j = d.post("/v1/chat/completions", {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 100, **body})
+        check(status == 400 and "ambiguous" in j["error"]["message"], "refused: a pattern that is too ambiguous, in " + name, (status, j))
+    status, j = d.post("/v1/chat/completions", {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 100, "response_format": response_format({"type": "boolean"})})
+    check(status == 200, "and others are answered", (status, j))
+
+
 def called(d):
     """Every call that comes is one of the tools', and its arguments validate."""
     tools, seen = {}, 0
@@ -274,6 +286,7 @@ def main():
         try:
             refused(d)
             enforced(d, random)
+            ambiguous(d)
             called(d)
         except Exception:
             import traceback

@@ -350,6 +350,60 @@ static void what_is_said_as_a_call_is_read_as_one(void **state)
 	}
 }
 
+/* The mask has its short ways; each token, byte by byte, must come to the same. */
+static void the_mask_is_what_may_come(void **state)
+{
+	static const char *const schemas[] = {
+		"true", "{\"type\":\"string\"}", "{\"type\":\"string\",\"maxLength\":3}", "{\"type\":\"string\",\"minLength\":2,\"maxLength\":40}",
+		"{\"type\":\"string\",\"pattern\":\"^[^\u00e9]*$\"}", "{\"type\":\"string\",\"pattern\":\"^[a-z]{2,5}$\"}",
+		"{\"type\":\"string\",\"pattern\":\"na\"}", "{\"type\":\"string\",\"pattern\":\"^[^x]+[^a-c]?$\"}", "{\"type\":\"string\",\"pattern\":\"^[\\\\s\\\\S]{0,4}\\u007f?$\"}",
+		"{\"enum\":[\"name\",\"null\",\"true \u00e9\u00e9\"]}", "{\"type\":\"string\",\"pattern\":\"^[ -\uffff]*$\"}",
+		"{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\",\"maxLength\":6},\"n\":{\"type\":\"number\"}},\"required\":[\"name\"],\"additionalProperties\":true}",
+	};
+	static const uint32_t lefts[] = { UINT32_MAX, 3, 9, 20, 60 };
+	uint64_t seed = 8;
+
+	for (size_t i = 0; i < sizeof(schemas) / sizeof(schemas[0]); i++) {
+		json_t *s = json_loads(schemas[i], JSON_DECODE_ANY, NULL);
+		struct hearth_err err = { 0 };
+		struct grammar *g;
+		struct gmatch *m;
+
+		assert_non_null(s);
+		if (grammar_from_schema(s, &g, &err))
+			fail_msg("%s: %s", schemas[i], err.text);
+		for (int walk = 0; walk < 24; walk++) {
+			const uint32_t left = lefts[walk % 5];
+
+			assert_int_equal(gmatch_create(g, gu_vocab(), &m), 0);
+			for (int step = 0; step < 40; step++) {
+				/* From a place that is too near to the end everything is let through. */
+				const bool late = gmatch_tokens_to_end(m) + 1 > left;
+				const uint32_t *mask = gmatch_mask_within(m, left);
+				uint32_t pick[301], n = 0;
+
+				assert_non_null(mask);
+				for (uint32_t id = 0; id < 301; id++) {
+					const bool bit = mask[id / 32] >> (id % 32) & 1;
+
+					if (bit != gmatch_allows(m, id, late ? UINT32_MAX : left))
+						fail_msg("%s: token %u, step %d, %u left: the mask says %d", schemas[i], id, step, left, bit);
+					if (bit)
+						pick[n++] = id;
+				}
+				assert_true(n > 0);
+				n = pick[synth_rand(&seed) % n];
+				if (n == GU_EOG)
+					break;
+				assert_int_equal(gmatch_accept(m, n), 0);
+			}
+			gmatch_free(m);
+		}
+		grammar_unref(g);
+		json_decref(s);
+	}
+}
+
 /* A constant comes out as the number that it is, however many digits that takes. */
 static void constants_keep_their_value(void **state)
 {
@@ -520,6 +574,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_enforced_is_refused_by_name),
 		cmocka_unit_test(random_walks_always_parse),
 		cmocka_unit_test(what_is_said_as_a_call_is_read_as_one),
+		cmocka_unit_test(the_mask_is_what_may_come),
 		cmocka_unit_test(constants_keep_their_value),
 		cmocka_unit_test(tools_become_calls),
 		cmocka_unit_test(within_bounds_it_ends),
