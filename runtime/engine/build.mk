@@ -12,5 +12,8 @@ BENCHES += \
 PKGS += jansson
 TESTS += \
 	test_engine \
+	test_engine_many \
+	test_engine_plan \
+	test_engine_rows \
 	test_numerics \
 	# EOL

@@ -6,8 +6,7 @@ RT_SRCS += \
 	runtime/model/ops_cpu.c \
 	runtime/model/ops_cuda.c \
 	runtime/model/ops_ref.c \
-	runtime/model/qwen2.c \
-	runtime/model/qwen3.c \
+	runtime/model/qwen.c \
 	# EOL
 TESTS += \
 	test_kernels_cpu \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the family files share: reading a shape, binding one tensor. */
+/* What families share: reading a shape, binding one tensor. */
 #ifndef HEARTH_MODEL_PRIV_H
 #define HEARTH_MODEL_PRIV_H
 
