@@ -15,6 +15,8 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 export BUILD=${BUILD:-build}/matrix
 mkdir -p "$BUILD/vm"
+exec 9>"$BUILD/vm/lock"
+flock -n 9 || { echo "# waits for another run of this in the same folder"; flock 9; }
 pieces=()
 for p in "${@:-bullseye trixie sid}"; do
 	for p in $p; do
