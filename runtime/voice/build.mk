@@ -4,6 +4,7 @@ RT_SRCS += \
 	runtime/voice/alsa.c \
 	runtime/voice/answer.c \
 	runtime/voice/audio.c \
+	runtime/voice/ear.c \
 	runtime/voice/lexicon.c \
 	runtime/voice/phrasebook.c \
 	runtime/voice/phrases.c \
@@ -40,6 +41,7 @@ PROGS += \
 silero-convert_SRCS := tools/silero_convert.c
 TESTS += \
 	test_audio \
+	test_ear \
 	test_ring \
 	test_speech \
 	test_stt_model \
@@ -47,6 +49,7 @@ TESTS += \
 	test_wake \
 	# EOL
 BENCHES += \
+	bench_hear \
 	bench_stt \
 	# EOL
 FUZZERS += \

@@ -180,7 +180,7 @@ int sched_fail(struct sched *s, int code)
  * "All" and "both" answer a question or go on from a turn; out of the blue they
  * are a knock or a scrap of talk, and carrying out "all" would switch off a home.
  */
-static bool out_of_the_blue(const struct sched *s)
+bool sched_bare_answer(const char *text)
 {
 	static const char *const answers[] = {
 		"a", "all", "and", "both", "down", "it", "neither", "no", "none", "now", "off", "oh", "on", "one", "so", "that", "the", "then",
@@ -188,9 +188,9 @@ static bool out_of_the_blue(const struct sched *s)
 	};
 	char copy[STT_TEXT], *save = NULL;
 
-	if (s->answered_ns && mono_ns() - s->answered_ns < GOING_ON_NS)
+	if (strlen(text) >= sizeof(copy))
 		return false;
-	memcpy(copy, s->final.text, sizeof(copy));
+	strcpy(copy, text);
 	for (char *w = strtok_r(copy, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
 		size_t i = 0;
 
@@ -200,6 +200,11 @@ static bool out_of_the_blue(const struct sched *s)
 			return false;
 	}
 	return true;
+}
+
+static bool out_of_the_blue(const struct sched *s)
+{
+	return (!s->answered_ns || mono_ns() - s->answered_ns >= GOING_ON_NS) && sched_bare_answer(s->final.text);
 }
 
 /* Decided and transcribed. true: the turn goes on with the model. */

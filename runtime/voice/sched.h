@@ -135,6 +135,9 @@ int sched_turn_text(struct sched *sched, const char *text, const struct sched_ou
 /* Ends the running turn as TURN_CANCELLED, and every later one at once. */
 void sched_stop(struct sched *sched);
 
+/* Whether a text only answers or goes on ("all", "yes"): a command after a turn, a noise out of the blue. */
+bool sched_bare_answer(const char *text);
+
 /* Bytes of its own: rings, history, queues. */
 size_t sched_predict(const struct sched_opts *opts);
 

@@ -135,6 +135,7 @@ static void audio(struct stt *s, const struct message *m)
 static void end(struct stt *s, const struct message *m)
 {
 	struct stt_evidence e;
+	enum stt_verdict verdict;
 	int rc = stt_decoder_end(s->dec, &e);
 
 	s->r.end_ns = m->ns;
@@ -149,18 +150,14 @@ static void end(struct stt *s, const struct message *m)
 		finish(s, STT_REJECTED);
 		return;
 	}
-	if (!e.speech || (s->o.unsure && e.score < s->o.threshold)) {
-		finish(s, STT_NOTHING); /* and no text: a noise said no words */
-		return;
+	verdict = stt_decoder_verdict(&e, s->o.threshold, s->o.unsure);
+	if (verdict != STT_NOTHING) { /* a noise said no words */
+		strcpy(s->r.text, e.text);
+		s->r.score = (float)e.score;
+		if (e.speech_end >= 0)
+			s->r.speech_end = (int64_t)e.speech_end * (STT_RATE / 100);
 	}
-	strcpy(s->r.text, e.text);
-	s->r.score = (float)e.score;
-	if (e.speech_end >= 0)
-		s->r.speech_end = (int64_t)e.speech_end * (STT_RATE / 100);
-	if (s->o.unsure && (e.words < STT_UNSURE_WORDS || e.score < s->o.threshold + STT_UNSURE_MORE))
-		finish(s, STT_REJECTED);
-	else
-		finish(s, e.score < s->o.threshold ? STT_REJECTED : STT_COMMAND);
+	finish(s, verdict);
 }
 
 static void *run(void *arg)
@@ -202,8 +199,8 @@ size_t stt_predict(const struct stt_options *o)
 	struct stat lm, dict;
 
 	if (!o->lm || !o->dict || stat(o->lm, &lm) || stat(o->dict, &dict))
-		return 12275000;
-	return 10525000 + (size_t)lm.st_size * 353 / 1000 + (size_t)dict.st_size * 247 / 10;
+		return 12354000;
+	return 10604000 + (size_t)lm.st_size * 353 / 1000 + (size_t)dict.st_size * 247 / 10;
 }
 
 size_t stt_footprint(const struct stt *s)

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "voice/ear.h"
 #include "voice/stt.h"
 
 struct stt_decoder;
@@ -25,8 +26,7 @@ struct stt_evidence {
 	int speech_end;     /* the frame after the last word, -1 */
 	double lm;          /* log10 probability of the text, per word */
 	double fit;         /* acoustic score of the words per frame: 0 is perfect, lower is worse */
-	int loud;           /* frames of the sound that are loud, in words or not */
-	double voiced;      /* part of the loud frames that have the pitch of a voice */
+	struct ear_sound sound; /* in words or not */
 	bool speech;        /* false: nobody spoke, whatever the words */
 	double score;       /* the verdict: below the threshold (0) it is no command */
 };
@@ -42,6 +42,8 @@ int stt_decoder_push(struct stt_decoder *d, const int16_t *pcm, size_t n);
 /* The text so far, "" when none; and how probable it is that a command ends here. */
 const char *stt_decoder_partial(struct stt_decoder *d, float *ret_ends);
 int stt_decoder_end(struct stt_decoder *d, struct stt_evidence *ret);
+/* What that makes of the utterance; @unsure as in stt_options. */
+enum stt_verdict stt_decoder_verdict(const struct stt_evidence *e, float threshold, bool unsure);
 /* Ends it without a result, and learns nothing of the room from a part of an utterance. */
 void stt_decoder_drop(struct stt_decoder *d);
 

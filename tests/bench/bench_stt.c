@@ -190,7 +190,7 @@ static void decode(struct stt_decoder *d, const char *label, const char *want, i
 	t->decode_s += (double)(t2 - t0) / 1e9;
 	if (opt.list)
 		printf("%s\t%s\t%s\t%d\t%d\t%.3f\t%.2f\t%d\t%.3f\t%d\t%.3f\n", label, want ? want : "-", e.text, e.words,
-		       e.frames, e.lm, e.fit, e.loud, e.voiced, e.speech, e.score);
+		       e.frames, e.lm, e.fit, e.sound.loud, e.sound.voiced, e.speech, e.score);
 }
 
 static int by_value(const void *a, const void *b)

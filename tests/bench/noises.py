@@ -179,7 +179,146 @@ def whistle(r, n):
     return s
 
 
-KINDS = (white, brown, pink, water, knocks, steps, dishes, claps, motor, tune, chords, beeps, barks, cries, coughs, drums, whistle)
+def siren(r, n):
+    s, p, lo, hi, rate = [], 0.0, r.uniform(400, 700), r.uniform(900, 1500), r.uniform(0.3, 4)
+    for i in range(n):
+        p += 2 * math.pi * (lo + (hi - lo) * (0.5 + 0.5 * math.sin(2 * math.pi * rate * i / RATE))) / RATE
+        s.append(0.15 * (math.sin(p) + 0.5 * math.sin(2 * p) + 0.3 * math.sin(3 * p)) + r.gauss(0, 0.002))
+    return s
+
+
+def birds(r, n):
+    s = silence(r, n)
+    for _ in range(r.randrange(3, 15)):
+        f, d, p, tone, m = r.uniform(1800, 4500), r.uniform(-0.4, 0.4), 0.0, [], r.randrange(800, 3200)
+        for j in range(m):
+            p += 2 * math.pi * f * (1 + d * j / m + 0.1 * math.sin(2 * math.pi * 30 * j / RATE)) / RATE
+            tone.append(0.2 * math.sin(math.pi * j / m) * math.sin(p))
+        add(s, r.randrange(n), tone)
+    return s
+
+
+def plucks(r, n):
+    """Strings of a guitar (Karplus and Strong), one note or a strum at a time."""
+    s, step = silence(r, n), r.randrange(2500, 9000)
+    for at in range(0, n, step):
+        for k in range(r.choice((1, 1, 1, 3, 5))):
+            f, m = 82.4 * 2 ** (r.randrange(0, 30) / 12), int(step * 1.5)
+            q = int(RATE / f)
+            b, tone = [r.uniform(-0.3, 0.3) for _ in range(q)], []
+            for j in range(m):
+                tone.append(b[j % q])
+                b[j % q] = 0.498 * (b[j % q] + b[(j + 1) % q])
+            add(s, at + k * 200, tone)
+    return s
+
+
+def humming(r, n):
+    """A mouth that is shut, or one vowel, on the notes of a tune, gliding from one to the next, with vibrato."""
+    s, p, f, key, step = [], 0.0, 0.0, r.choice((110, 130, 165, 220, 262)), r.randrange(4000, 10000)
+    for i in range(n):
+        if i % step == 0:
+            g = key * 2 ** (r.choice((0, 2, 4, 5, 7, 9, 11, 12)) / 12)
+            f = f or g
+        f += (g - f) * 0.002
+        p += 2 * math.pi * f * (1 + 0.008 * math.sin(2 * math.pi * 5.5 * i / RATE)) / RATE
+        e = 0.1 * (0.7 + 0.3 * math.sin(math.pi * (i % step) / step))
+        s.append(e * (math.sin(p) + 0.4 * math.sin(2 * p) + 0.15 * math.sin(3 * p) + 0.08 * math.sin(4 * p)) + r.gauss(0, 0.002))
+    return s
+
+
+def organ(r, n):
+    s, step = silence(r, n), r.randrange(3000, 12000)
+    for at in range(0, n, step):
+        base = r.choice((131, 147, 165, 175, 196, 220, 262))
+        for k in (1, r.choice((1.2, 1.26)), 1.5):
+            add(s, at, [0.05 * min(1, j / 300, (step - j) / 300) * sum(math.sin(2 * math.pi * base * k * h * j / RATE) for h in (1, 2, 3, 4, 6)) for j in range(step)])
+    return s
+
+
+def snores(r, n):
+    s, f = silence(r, n), r.uniform(25, 60)
+    for at in range(r.randrange(4000), n, r.randrange(16000, 30000)):
+        m, p, q = r.randrange(8000, 16000), 0.0, 0.0
+        tone = []
+        for j in range(m):
+            x = (1.0 if j % int(RATE / f) < 20 else 0.0) + r.gauss(0, 0.1)
+            p, q = 1.85 * p - 0.88 * q + x * 0.05, p
+            tone.append(0.4 * p * math.sin(math.pi * j / m))
+        add(s, at, tone)
+    return s
+
+
+def typing(r, n):
+    s, at = silence(r, n), 0
+    while at < n:
+        add(s, at, [r.gauss(0, 0.2) * math.exp(-j / 60) + 0.1 * math.sin(2 * math.pi * 400 * j / RATE) * math.exp(-j / 200) for j in range(800)])
+        at += r.randrange(1200, 6000)
+    return s
+
+
+def scrapes(r, n):
+    s = silence(r, n)
+    for _ in range(r.randrange(1, 5)):
+        m, f, p, q = r.randrange(3000, 16000), r.uniform(300, 2500), 0.0, 0.0
+        tone = []
+        for j in range(m):
+            p, q = 2 * 0.97 * math.cos(2 * math.pi * f * (1 + 0.3 * math.sin(j / m * 3)) / RATE) * p - 0.94 * q + r.gauss(0, 0.03) * (j % 200 < 60), p
+            tone.append(p * math.sin(math.pi * j / m))
+        add(s, r.randrange(n), tone)
+    return s
+
+
+def phone(r, n):
+    a, b, on = r.uniform(400, 900), r.uniform(1000, 1400), r.randrange(400, 1000)
+    return [0.15 * (math.sin(2 * math.pi * (a if i // on % 2 else b) * i / RATE) + 0.3 * math.sin(6 * math.pi * a * i / RATE)) * (i // 16000 % 2 == 0) + r.gauss(0, 0.002) for i in range(n)]
+
+
+def mains(r, n):
+    f, a = r.choice((50, 60, 100, 120)), r.uniform(0.02, 0.2)
+    return [a * sum(math.sin(2 * math.pi * f * h * i / RATE) / h for h in (1, 2, 3, 5, 7)) + r.gauss(0, 0.003) for i in range(n)]
+
+
+def ringing(r, n):
+    """Knocks that ring like a bowl or a pipe: a few partials that are no harmonics."""
+    s = silence(r, n)
+    for _ in range(r.randrange(1, 5)):
+        at, f, d = r.randrange(n), r.uniform(150, 900), r.uniform(0.05, 0.25)
+        for k in (1, r.uniform(1.4, 1.7), r.uniform(2.1, 2.9), r.uniform(3.5, 5)):
+            add(s, at, ring(f * k, 0.8, d / k, 0.25 / k))
+    return s
+
+
+def mixture(r, n):
+    """Two other kinds at once."""
+    a, b = (k(r, n) for k in r.sample(KINDS, 2))
+    return [x + y for x, y in zip(a, b)]
+
+
+def medley(r, n):
+    """A few other kinds, one after the other, some without a pause."""
+    s = []
+    for k in r.sample(KINDS, r.randrange(2, 6)):
+        s += k(r, r.randrange(RATE // 4, RATE * 3 // 2)) + silence(r, r.choice((0, 0, 800, 2400, 8000)))
+    return s
+
+
+KINDS = (white, brown, pink, water, knocks, steps, dishes, claps, motor, tune, chords, beeps, barks, cries, coughs, drums, whistle,
+         siren, birds, plucks, humming, organ, snores, typing, scrapes, phone, mains, ringing)
+TOGETHER = (mixture, medley)
+
+
+def sound(kind, i, seed):
+    r = random.Random("%s %d %d" % (kind.__name__, i, seed))
+    return array.array("h", (max(-32767, min(32767, int(v * 32767))) for v in kind(r, r.randrange(RATE // 2, RATE * 4))))
+
+
+def write(path, samples):
+    with wave.open(path, "wb") as f:
+        f.setnchannels(1)
+        f.setsampwidth(2)
+        f.setframerate(RATE)
+        f.writeframes(samples.tobytes())
 
 
 def main():
@@ -189,15 +328,10 @@ def main():
     a.add_argument("--seed", type=int, default=1)
     a = a.parse_args()
     os.makedirs(a.dir, exist_ok=True)
-    for kind in KINDS:
+    for kind in KINDS + TOGETHER:
         for i in range(a.n):
-            r = random.Random("%s %d %d" % (kind.__name__, i, a.seed))
-            s = kind(r, r.randrange(RATE // 2, RATE * 4))
-            with wave.open(os.path.join(a.dir, "%s%02d.wav" % (kind.__name__, i)), "wb") as f:
-                f.setnchannels(1)
-                f.setsampwidth(2)
-                f.setframerate(RATE)
-                f.writeframes(array.array("h", (max(-32767, min(32767, int(v * 32767))) for v in s)).tobytes())
+            write(os.path.join(a.dir, "%s%02d.wav" % (kind.__name__, i)), sound(kind, i, a.seed))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -4,7 +4,7 @@
 
 Every bad input of the issue's list must give one sentence on stderr, the exit
 code of docs/man/hearth.1, and leave nothing half-written. What needs the home
-model is skipped with that reason where the tree has none.
+model is skipped with that reason where the tree has none. Arguments are names of cases: only these run.
 """
 import array
 import json
@@ -60,6 +60,8 @@ class Skip(Exception):
 def case(needs_model=False):
     def wrap(fn):
         name = fn.__name__
+        if sys.argv[1:] and name not in sys.argv[1:]:
+            return fn
         if needs_model and not os.path.exists(MODEL):
             skip(name, "%s is not there" % os.path.relpath(MODEL, ROOT))
             return fn
@@ -484,22 +486,20 @@ def silence_noise_and_music_are_heard_as_nothing():
     for name, s in (("silence.wav", [0.0] * 48000), ("noise.wav", [rnd.uniform(-0.3, 0.3) for _ in range(48000)]),
                     ("hiss.wav", [rnd.gauss(0, 0.01) for _ in range(48000)]), ("music.wav", tune)):
         r = turn("--json", "-o", "reply.wav", wav(name, s))
-        assert r.returncode in (3, 4), "%s: exit code %d\n%s" % (name, r.returncode, r.stdout[:500] + r.stderr)
+        assert r.returncode == 3, "%s: exit code %d\n%s" % (name, r.returncode, r.stdout[:500] + r.stderr)
         t = json.loads(r.stdout)["turns"][0]
-        assert not t["calls"], name
-        if name != "music.wav":
-            assert r.returncode == 3 and t["transcript"] == "" and t["reply"] == "" and "heard nothing" in r.stderr, "%s: %s" % (name, t)
+        assert not t["calls"] and t["transcript"] == "" and t["reply"] == "" and "heard nothing" in r.stderr, "%s: %s" % (name, t)
         if os.path.exists(path("reply.wav")):
             os.unlink(path("reply.wav"))
 
 
 @case(needs_model=True)
 def the_sounds_of_a_home_are_no_words():
-    """Seventeen kinds (tests/bench/noises.py), one after the other with pauses; nobody speaks, so nothing is heard."""
+    """Thirty kinds (tests/bench/noises.py), one after the other with pauses; nobody speaks, so nothing is heard by either detector."""
     folder = path("noises")
-    subprocess.run([sys.executable, os.path.join(ROOT, "tests", "bench", "noises.py"), folder, "--n", "2", "--seed", "2"], check=True)
+    subprocess.run([sys.executable, os.path.join(ROOT, "tests", "bench", "noises.py"), folder, "--n", "1", "--seed", "2"], check=True)
     names = sorted(os.listdir(folder))
-    assert len(names) == 34, names
+    assert len(names) == 30, names
     silero = os.path.exists(SILERO)
     for part in range(4):
         s = []
@@ -512,10 +512,7 @@ def the_sounds_of_a_home_are_no_words():
                 continue
             r = turn("--json", "-o", "", "--fast", "--vad", kind, wav("sounds.wav", s))
             t = json.loads(r.stdout)["turns"][0]
-            if kind == "silero":
-                assert r.returncode == 3 and t["transcript"] == "" and t["reply"] == "", "part %d: %s" % (part, t)
-            # The energy detector knows loud from soft; what passes it may be "not a command", never one.
-            assert r.returncode in (3, 4) and not t["calls"], "part %d, %s: %s" % (part, kind, t)
+            assert r.returncode == 3 and not t["calls"] and t["transcript"] == "" and t["reply"] == "", "part %d, %s: %s" % (part, kind, t)
     if not silero:
         raise Skip("no weights of the Silero detector are set up; the energy detector alone was tried")
 
