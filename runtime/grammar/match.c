@@ -50,7 +50,11 @@ struct set {
 	uint32_t worst_need;                 /* most .need behind any, or more; of .mask */
 	uint32_t plain;                      /* where every plain character leads (plain_step()) */
 	bool plain_known;
-	uint32_t *next;                      /* [256], or NULL */
+	uint32_t *next;                      /* [256], or NULL: then at most .some are known */
+	/* The first bytes that were asked about. Inside a character that is all there is to know. */
+	uint32_t some_to;
+	uint8_t some_lo, some_hi;
+	bool some;
 	uint32_t *mask;                      /* [words], or NULL */
 };
 
@@ -273,18 +277,21 @@ static uint32_t set_step(struct gmatch *m, uint32_t s, uint8_t byte)
 
 	if (s == SET_DEAD || m->fail)
 		return SET_DEAD;
-	if (!m->sets[s].next) {
+	if (!m->sets[s].next && m->sets[s].some) {
+		if (byte >= m->sets[s].some_lo && byte <= m->sets[s].some_hi)
+			return m->sets[s].some_to;
 		m->sets[s].next = malloc(256 * sizeof(uint32_t));
 		if (!m->sets[s].next) {
 			m->fail = -ENOMEM;
 			return SET_DEAD;
 		}
 		memset(m->sets[s].next, 0xff, 256 * sizeof(uint32_t));
+		for (uint32_t b = m->sets[s].some_lo; b <= m->sets[s].some_hi; b++)
+			m->sets[s].next[b] = m->sets[s].some_to;
 		m->next_bytes += 256 * sizeof(uint32_t);
 	}
-	to = m->sets[s].next[byte];
-	if (to != SET_UNKNOWN)
-		return to;
+	if (m->sets[s].next && m->sets[s].next[byte] != SET_UNKNOWN)
+		return m->sets[s].next[byte];
 	work_begin(m);
 	for (uint32_t i = 0; i < m->sets[s].count; i++) {
 		struct config c = m->configs[m->sets[s].first + i];
@@ -309,6 +316,13 @@ static uint32_t set_step(struct gmatch *m, uint32_t s, uint8_t byte)
 	to = m->n_work ? set_close(m) : SET_DEAD;
 	if (m->fail)
 		return SET_DEAD;
+	if (!m->sets[s].next) {
+		m->sets[s].some_to = to;
+		m->sets[s].some_lo = (uint8_t)lo;
+		m->sets[s].some_hi = (uint8_t)hi;
+		m->sets[s].some = true;
+		return to;
+	}
 	for (uint32_t b = lo; b <= hi; b++)
 		m->sets[s].next[b] = to;
 	return to;

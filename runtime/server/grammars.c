@@ -167,3 +167,13 @@ size_t grammars_shed(struct grammars *c)
 	pthread_mutex_unlock(&c->lock);
 	return n;
 }
+
+size_t grammars_bytes(struct grammars *c)
+{
+	size_t n;
+
+	pthread_mutex_lock(&c->lock);
+	n = c->bytes;
+	pthread_mutex_unlock(&c->lock);
+	return n;
+}

@@ -29,5 +29,7 @@ void grammars_give(struct grammars *c, struct grammar *g, struct gmatch *m);   /
 
 /* Frees all idle matchers; returns about how many bytes that was. */
 size_t grammars_shed(struct grammars *c);
+/* Bytes of what is kept, about. */
+size_t grammars_bytes(struct grammars *c);
 
 #endif

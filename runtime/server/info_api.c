@@ -10,6 +10,7 @@
 
 #include "dev/hearth.h"
 #include "server/chat_request.h"
+#include "server/grammars.h"
 #include "server/service.h"
 #include "server/tenants.h"
 
@@ -249,6 +250,7 @@ void api_metrics(struct http_req *r, void *service)
 	gauge(&t, "kv_pages_cached", "Of these, held by the prefix cache alone.", st.kv_pages_cached);
 	counter(&t, "forced_tokens_total", "Tokens computed ahead because a grammar forces them.", st.forced_tokens);
 	counter(&t, "forced_tokens_kept_total", "Of these, those that were chosen.", st.kept_tokens);
+	gauge(&t, "grammar_cache_bytes", "Automata and masks of grammars that were used lately, at most 16 MiB.", grammars_bytes(s->grammars));
 	counter(&t, "cache_sheds_total", "Times that pressure took from the caches.", s->sheds);
 	counter(&t, "cache_shed_bytes_total", "What it took.", s->shed_bytes);
 	counter(&t, "cache_pages_loaded_total", "Pages of the prefix cache that a file or a kept region had.", s->cache_loaded);
