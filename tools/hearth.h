@@ -84,6 +84,8 @@ bool was_stopped(void);
 
 /* Writes @doc to stdout or, whole or not at all, to a file. Exit code. */
 int put_json(json_t *doc, const char *path);
+/* A text from outside as a JSON string, never NULL for want of UTF-8: a byte that is none becomes U+FFFD. */
+json_t *text_json(const char *text);
 
 int main_turn(int argc, char **argv);
 int main_plan(int argc, char **argv);

@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "token/utf8.h"
+
 int complain(int code, const char *fmt, ...)
 {
 	va_list ap;
@@ -228,7 +230,7 @@ json_t *plan_json(const struct voice_plan *p)
 				json_array_append_new(rows, json_pack("{s:s, s:s, s:I, s:I, s:I}", "tenant", voice_tenant_name((enum voice_tenant)t), "pool",
 					hearth_kind_name((enum hearth_kind)k), "needs", (json_int_t)p->bytes[t][k], "min", (json_int_t)p->budget[t][k].min,
 					"max", (json_int_t)p->budget[t][k].max));
-	return json_pack("{s:s, s:s, s:s, s:I, s:i, s:i, s:s, s:I, s:I, s:o, s:b, s:s?, s:i}", "model", p->engine.model, "arch", p->engine.arch,
+	return json_pack("{s:o, s:s, s:s, s:I, s:i, s:i, s:s, s:I, s:I, s:o, s:b, s:s?, s:i}", "model", text_json(p->engine.model), "arch", p->engine.arch,
 			 "backend", p->engine.backend, "params", (json_int_t)p->engine.params, "threads", (int)p->engine.threads, "ctx", (int)p->engine.ctx,
 			 "kv", p->engine.kv == KV_I8 ? "int8" : "f16", "kv_bytes_per_token", (json_int_t)p->engine.kv_bytes_per_token,
 			 "total", (json_int_t)p->total, "rows", rows, "fits", p->fits, "why_not", p->fits ? NULL : p->why_not,
@@ -253,6 +255,34 @@ void print_tenants(FILE *out, json_t *rows)
 	}
 }
 
+json_t *text_json(const char *text)
+{
+	size_t n = strlen(text), used = 0, i = 0;
+	char *copy;
+	json_t *j;
+
+	if (utf8_valid(text, n) == n)
+		return json_string(text);
+	copy = malloc(3 * n + 1); /* U+FFFD has three bytes */
+	if (!copy)
+		return NULL;
+	while (i < n) {
+		size_t good = utf8_valid(text + i, n - i);
+
+		memcpy(copy + used, text + i, good);
+		used += good;
+		i += good;
+		if (i < n) {
+			memcpy(copy + used, "\xef\xbf\xbd", 3);
+			used += 3;
+			i++;
+		}
+	}
+	j = json_stringn(copy, used);
+	free(copy);
+	return j;
+}
+
 int put_json(json_t *doc, const char *path)
 {
 	char tmp[PATH_MAX];
@@ -261,6 +291,8 @@ int put_json(json_t *doc, const char *path)
 	bool whole = false;
 	int bad, saved;
 
+	if (!doc)
+		return complain(EXIT_OTHER, "no memory for the JSON document");
 	if (path && (stat(path, &st) || S_ISREG(st.st_mode))) {
 		/* A new file in the same folder, put in place when it is whole. */
 		int fd;

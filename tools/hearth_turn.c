@@ -9,6 +9,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "token/utf8.h"
+
 static const char help[] =
 	"usage: hearth turn [OPTION...] FILE.wav...\n"
 	"       hearth turn [OPTION...] --mic\n"
@@ -115,9 +117,9 @@ static void print_call(FILE *f, const json_t *call)
 
 static json_t *result_json(const char *source, const struct turn_result *r)
 {
-	return json_pack("{s:s, s:s, s:s?, s:s, s:f, s:O, s:s, s:b, s:O, s:s, s:i, s:i, s:i, s:b, s:i, s:i, s:f, s:o, s:I, s:o}",
-		"source", source, "end", turn_end_name(r->end), "error", r->err.text[0] ? r->err.text : NULL,
-		"transcript", r->transcript, "score", (double)r->score, "calls", r->calls, "reply", r->reply, "fallback", r->fallback,
+	return json_pack("{s:o, s:s, s:o?, s:o, s:f, s:O, s:o, s:b, s:O, s:s, s:i, s:i, s:i, s:b, s:i, s:i, s:f, s:o, s:I, s:o}",
+		"source", text_json(source), "end", turn_end_name(r->end), "error", r->err.text[0] ? text_json(r->err.text) : NULL,
+		"transcript", text_json(r->transcript), "score", (double)r->score, "calls", r->calls, "reply", text_json(r->reply), "fallback", r->fallback,
 		"phrases", r->phrases, "finish", gen_finish_name(r->finish), "prompt_tokens", (int)r->n_prompt, "cached_tokens", (int)r->n_cached,
 		"generated_tokens", (int)r->n_out, "early_used", r->early_used, "early_discarded", (int)r->discarded, "forgotten_turns", r->forgot,
 		"heard_s", r->heard_s, "unheard_s", r->unheard_s < 0 ? json_null() : json_real(r->unheard_s),
@@ -220,12 +222,17 @@ static int finish(struct job *j, int code)
 	json_t *tenants = voice_tenants(j->voice);
 	struct hearth_err err = { 0 };
 	struct rusage u;
+	bool written = false;
 	int ret;
 
 	/* A failed or stopped run leaves no file behind: not half an answer. */
-	if (code == EXIT_OK || code == EXIT_NO_COMMAND) {
-		if (j->outs.file && audio_out_samples(j->outs.file) && audio_out_commit(j->outs.file, &err))
-			code = complain(EXIT_OUTPUT, "%s", err.text);
+	if (code == EXIT_OK || code == EXIT_NO_COMMAND || code == EXIT_HEARD_NOTHING) {
+		if (j->outs.file && audio_out_samples(j->outs.file)) {
+			if (audio_out_commit(j->outs.file, &err))
+				code = complain(EXIT_OUTPUT, "%s", err.text);
+			else
+				written = true;
+		}
 		if (j->outs.card)
 			audio_out_commit(j->outs.card, NULL);
 	}
@@ -238,8 +245,8 @@ static int finish(struct job *j, int code)
 			code = ret;
 	}
 	if (j->c.json && code != EXIT_STOPPED) {
-		json_t *doc = json_pack("{s:s, s:s, s:s?, s:s?, s:s?, s:O, s:O, s:o, s:o, s:o}", "backend", hearth_backend_text(voice_hearth(j->voice)),
-			"home", j->c.voice.home, "vad_note", voice_vad_note(j->voice), "stt_note", voice_stt_note(j->voice), "out", code == EXIT_OK ? j->out : NULL,
+		json_t *doc = json_pack("{s:s, s:o, s:s?, s:s?, s:o?, s:O, s:O, s:o, s:o, s:o}", "backend", hearth_backend_text(voice_hearth(j->voice)),
+			"home", text_json(j->c.voice.home), "vad_note", voice_vad_note(j->voice), "stt_note", voice_stt_note(j->voice), "out", written ? text_json(j->out) : NULL,
 			"turns", j->turns, "tenants", tenants, "state", home_state(voice_home(j->voice)), "plan", plan_json(voice_the_plan(j->voice)),
 			"max_rss", rss_json());
 
@@ -251,7 +258,7 @@ static int finish(struct job *j, int code)
 		print_tenants(stdout, tenants);
 		getrusage(RUSAGE_SELF, &u);
 		printf("\n  resident memory of the whole process, at most: %.1f MiB\n", (double)u.ru_maxrss / 1024);
-		if (j->outs.file && code != EXIT_HEARD_NOTHING)
+		if (written)
 			printf("  the answer is in %s\n", j->out);
 		if (fflush(stdout) || ferror(stdout))
 			code = complain(EXIT_OUTPUT, "standard output cannot be written: %s", strerror(errno));
@@ -264,7 +271,7 @@ int main_turn(int argc, char **argv)
 {
 	struct job j = { .out = "reply.wav", .sound = "default" };
 	struct hearth_err err = { 0 };
-	int opt, code, i, turns = 0;
+	int opt, code, i, turns = 0, first = 0;
 	size_t k;
 
 	common_defaults(&j.c);
@@ -291,6 +298,14 @@ int main_turn(int argc, char **argv)
 	stop_on_signals();
 	j.c.voice.listen = !j.text;
 	/* What cannot be read is said before seconds go into loading. */
+	for (i = optind; i < argc && j.text; i++) {
+		if (utf8_valid(argv[i], strlen(argv[i])) != strlen(argv[i]))
+			return complain(EXIT_USAGE, "command %d is not UTF-8 text", i - optind + 1);
+		if (!argv[i][strspn(argv[i], " \t\r\n")])
+			return complain(EXIT_USAGE, "command %d is empty", i - optind + 1);
+		if (strlen(argv[i]) >= STT_TEXT)
+			return complain(EXIT_USAGE, "command %d has %zu bytes; at most %d can be taken", i - optind + 1, strlen(argv[i]), STT_TEXT - 1);
+	}
 	for (i = optind; i < argc && !j.text; i++) {
 		struct audio_in *in = NULL;
 
@@ -319,10 +334,15 @@ int main_turn(int argc, char **argv)
 		code = complain(EXIT_DEVICE, "%s", err.text);
 	for (i = optind; !code && !was_stopped() && (j.mic || i < argc); i++, turns++) {
 		code = one(&j, j.mic ? "microphone" : argv[i]);
-		/* A microphone goes on listening. */
-		if (j.mic && (code == EXIT_HEARD_NOTHING || code == EXIT_NO_COMMAND))
+		/* Where nothing was said, or no command, the conversation goes on. */
+		if (code == EXIT_HEARD_NOTHING || code == EXIT_NO_COMMAND) {
+			if (!j.mic && !first)
+				first = code;
 			code = 0;
+		}
 	}
+	if (!code)
+		code = first;
 	if (was_stopped())
 		code = j.mic && turns > 1 ? EXIT_OK : EXIT_STOPPED;
 	code = finish(&j, code);

@@ -127,6 +127,15 @@ static bool model_fits(const struct voice_opts *o, uint32_t ctx)
 	       (!max[HEARTH_KIND_ACCOUNT] || e.bytes[ENGINE_ACCOUNT] <= max[HEARTH_KIND_ACCOUNT]);
 }
 
+static const char *size_text(uint64_t bytes, char text[32])
+{
+	if (bytes < MIB)
+		snprintf(text, 32, "%.1f KiB", (double)bytes / 1024);
+	else
+		snprintf(text, 32, "%.1f MiB", (double)bytes / MIB);
+	return text;
+}
+
 /* Where a shorter context would help, says how long it may be. */
 static void largest_context(const struct voice_opts *o, struct voice_plan *p)
 {
@@ -221,6 +230,7 @@ int voice_plan(const struct voice_opts *o, struct voice_plan *ret_plan, struct h
 	for (t = 0; t < VOICE_TENANTS; t++)
 		for (k = 0; k < HEARTH_KIND_COUNT; k++) {
 			uint64_t bytes = p.bytes[t][k], asked = o->max[t][k];
+			char a[32], b[32];
 
 			if (!bytes && !asked)
 				continue;
@@ -230,8 +240,8 @@ int voice_plan(const struct voice_opts *o, struct voice_plan *ret_plan, struct h
 			p.pool[k] += p.budget[t][k].max > bytes ? p.budget[t][k].max : bytes;
 			if (asked && bytes > asked && p.fits) {
 				p.fits = false;
-				snprintf(p.why_not, sizeof(p.why_not), "%s needs %.1f MiB of %s, its budget is %.1f MiB", tenants[t].name,
-					 (double)bytes / MIB, hearth_kind_name((enum hearth_kind)k), (double)asked / MIB);
+				snprintf(p.why_not, sizeof(p.why_not), "%s needs %s of %s, its budget is %s", tenants[t].name, size_text(bytes, a),
+					 hearth_kind_name((enum hearth_kind)k), size_text(asked, b));
 			}
 		}
 	if (!p.fits)

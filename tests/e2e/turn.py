@@ -322,7 +322,7 @@ def a_context_that_does_not_fit_is_exit_8():
 @case(needs_model=True)
 def a_budget_that_does_not_fit_is_exit_8():
     for b in ("llm.weights=2M", "stt.account=1M", "tts.account=100K"):
-        refused(turn("--budget", b, command()), 8, b.split(".")[0])
+        refused(turn("--budget", b, command()), 8, b.split(".")[0], {"M": ".0 MiB", "K": "100.0 KiB"}[b[-1]])
 
 
 @case()
@@ -477,6 +477,47 @@ def several_turns_are_one_conversation():
     assert d["turns"][1]["cached_tokens"] > 0.8 * d["turns"][0]["prompt_tokens"], "the conversation was read again"
     assert [c["name"] for c in d["turns"][1]["calls"]] == ["HassTurnOff"], d["turns"][1]["calls"]
     assert state_of(d, "Kitchen Light")["state"] == "off", d["turns"]
+
+
+@case(needs_model=True)
+def a_turn_without_words_does_not_end_the_conversation():
+    p = wav("quiet.wav", [0.0] * 16000)
+    fox = spoken("fox.wav", "the quick brown fox jumps over the lazy dog and never looks back")
+    r = turn("--json", "-o", "reply.wav", command(), p, fox, spoken("off.wav", "turn it off"))
+    d = json.loads(r.stdout)
+    assert [t["end"] for t in d["turns"]] == ["answered", "heard nothing", "not a command", "answered"], [t["end"] for t in d["turns"]]
+    assert r.returncode == 3 and r.stderr.count("hearth: ") == 2, "%d %s" % (r.returncode, r.stderr)
+    assert state_of(d, "Kitchen Light")["state"] == "off"
+    # What was answered is in the file, and the document says so.
+    assert d["out"] == "reply.wav"
+    rate, a = read_wav(path("reply.wav"))
+    assert len(a) == sum(t["samples_out"] for t in d["turns"]) and len(a) > 0
+    os.unlink(path("reply.wav"))
+    r = turn("--json", "-o", "reply.wav", p)
+    assert r.returncode == 3 and json.loads(r.stdout)["out"] is None and not os.path.exists(path("reply.wav"))
+
+
+@case(needs_model=True)
+def names_that_are_no_utf8_lose_no_turn():
+    name = os.path.join(os.fsencode(TMP), b"b\xff\xfed.wav")
+    with open(command(), "rb") as f, open(name, "wb") as g:
+        g.write(f.read())
+    r = subprocess.run([HEARTH, "turn", "-m", MODEL, "-H", HOME, "--fast", "--json", "-o", os.path.join(os.fsencode(TMP), b"o\xff.wav"), name], stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, timeout=120)
+    d = json.loads(r.stdout.decode())
+    assert r.returncode == 0 and len(d["turns"]) == 1, "%d %s" % (r.returncode, r.stderr)
+    assert d["turns"][0]["source"].endswith("/b\ufffd\ufffdd.wav") and d["out"].endswith("/o\ufffd.wav"), d["turns"][0]["source"]
+    assert d["turns"][0]["transcript"] == "turn on the kitchen light"
+    read_wav(os.path.join(os.fsencode(TMP), b"o\xff.wav"))
+
+
+@case(needs_model=True)
+def commands_that_are_no_text_are_exit_2():
+    for arg, word in ((b"", "empty"), (b" \t", "empty"), (b"turn on \xff the light", "UTF-8"), (b"a" * 512, "511")):
+        r = subprocess.run([HEARTH, "turn", "-m", MODEL, "-H", HOME, "-o", "", "--text", b"turn on the kitchen light", arg], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           timeout=120, text=True)
+        refused(r, 2, "command 2", word)
+        assert r.stdout == "", r.stdout
 
 
 @case(needs_model=True)
