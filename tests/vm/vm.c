@@ -421,6 +421,23 @@ int vm_recv_fd(int sock)
 	return fd;
 }
 
+bool vm_logged(const char *text)
+{
+	int fd = open("/dev/kmsg", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char line[2048];
+	bool found = false;
+	ssize_t n;
+
+	EXPECT(fd >= 0);
+	/* EPIPE: a line was lost meanwhile, there are more. */
+	while (!found && ((n = read(fd, line, sizeof(line) - 1)) > 0 || errno == EPIPE)) {
+		line[n > 0 ? n : 0] = 0;
+		found = strstr(line, text);
+	}
+	close(fd);
+	return found;
+}
+
 bool vm_put(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);

@@ -129,6 +129,7 @@ pid_t vm_fork(void (*fn)(void *arg), void *arg);
 int vm_wait(pid_t pid);
 int vm_send_fd(int sock, int fd);
 int vm_recv_fd(int sock);
+bool vm_logged(const char *text);      /* the kernel's log has it */
 bool vm_put(const char *path, const char *text); /* into a file of the kernel's */
 /* From now on what is written to fail-nth fails; false: this kernel cannot. */
 bool vm_faults_on(void);

@@ -101,6 +101,49 @@ static void killed_owners_leave_nothing(void)
 	close(admin);
 }
 
+static void pool_maker_to_be_killed(void *arg)
+{
+	struct hearth_ioc_pool_resize rs = { .size = sizeof(rs) };
+	struct hearth_ioc_pool_remove rm = { .size = sizeof(rm) };
+	int fd = vm_admin();
+
+	for (;;) {
+		rs.pool = rm.pool = vm_pool(fd, "unfinished", HEARTH_POOL_KV, 32 * MiB);
+		for (rs.bytes = 64 * MiB; rs.bytes; rs.bytes -= 16 * MiB)
+			ioctl(fd, HEARTH_IOC_POOL_RESIZE, &rs);
+		EXPECT(!ioctl(fd, HEARTH_IOC_POOL_REMOVE, &rm));
+	}
+}
+
+/* In the middle of getting blocks: there is a whole pool or none, and no memory is lost. */
+static void killed_administrators_leave_nothing(void)
+{
+	struct hearth_ioc_pool_get p = { .size = sizeof(p), .flags = HEARTH_GET_BY_NAME, .name = "unfinished" };
+	struct hearth_ioc_pool_remove rm = { .size = sizeof(rm) };
+	int admin = vm_admin(), i;
+	uint64_t before = vm_available();
+	pid_t pid;
+
+	for (i = 0; i < 12; i++) {
+		pid = vm_fork(pool_maker_to_be_killed, NULL);
+		usleep(2000 + i * 7000);
+		kill(pid, SIGKILL);
+		EXPECT_EQ(vm_wait(pid), 128 + SIGKILL);
+		p.flags = HEARTH_GET_BY_NAME;
+		if (ioctl(admin, HEARTH_IOC_POOL_GET, &p)) {
+			EXPECT_EQ(errno, ENOENT);
+			continue;
+		}
+		EXPECT_EQ(p.out_large + p.out_medium + p.out_small, p.out_bytes);
+		EXPECT_EQ(p.out_largest, p.out_bytes);
+		rm.pool = p.pool;
+		EXPECT(!ioctl(admin, HEARTH_IOC_POOL_REMOVE, &rm));
+	}
+	/* Less than one of twelve can have lost. */
+	UNTIL(vm_available() + 24 * MiB > before);
+	close(admin);
+}
+
 static void loader_to_be_killed(void *arg)
 {
 	struct owner *o = arg;
@@ -256,6 +299,7 @@ static void parameters_make_pools(void)
 	EXPECT(p.pool && p.out_kind == HEARTH_POOL_WEIGHTS && p.out_bytes == 8 * MiB);
 	p = by_name("kv");
 	EXPECT(p.pool && p.out_bytes == 4 * MiB); /* rounded down, and said so */
+	EXPECT(vm_logged("kv=5M is no multiple of 2 MiB: 4096 KiB"));
 	p = by_name("scratch");
 	EXPECT(p.pool && p.out_bytes == 2 * MiB);
 	p = by_name("account");
@@ -265,6 +309,9 @@ static void parameters_make_pools(void)
 	p = by_name("weights");
 	EXPECT(p.pool && p.out_backing == HEARTH_BACKING_BUDDY && p.out_bytes == 4 * MiB);
 	EXPECT(!by_name("kv").pool && by_name("account").pool);
+	EXPECT(vm_logged("no node no-such-node"));
+	EXPECT(vm_logged("pool weights falls back to the page allocator"));
+	EXPECT(vm_logged("pool kv could not be made from \"node:no-such-node\""));
 	UNTIL(!unload());
 	for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		errno = 0;
@@ -354,6 +401,7 @@ static void sleep_keeps_everything(void)
 
 static const struct vm_case cases[] = {
 	CASE(killed_owners_leave_nothing),
+	CASE(killed_administrators_leave_nothing),
 	CASE(kept_regions_survive_a_kill),
 	CASE(unloading_in_use_is_refused),
 	CASE(quarantine_holds_the_module),

@@ -276,6 +276,10 @@ static void wrong_nodes_are_refused(void)
 	EXPECT_ERR(ENODEV, create("n", HEARTH_POOL_KV, HEARTH_BACKING_RESERVED, 0, "hearth-nomap", NULL));
 	EXPECT_ERR(ENODEV, create("n", HEARTH_POOL_KV, HEARTH_BACKING_RESERVED, 0, "hearth-cma", NULL));
 	EXPECT_ERR(ENODEV, create("n", HEARTH_POOL_KV, HEARTH_BACKING_RESERVED, 0, "hearth-tiny", NULL));
+	/* And the log says why. */
+	EXPECT(vm_logged("node hearth-nomap cannot be a pool: it is no-map"));
+	EXPECT(vm_logged("node hearth-cma cannot be a pool: it is reusable (CMA)"));
+	EXPECT(vm_logged("node hearth-tiny has no whole block of 2 MiB"));
 	tear_down();
 }
 

@@ -8,6 +8,7 @@
 #include "vm.h"
 
 #include <sys/resource.h>
+#include <sys/uio.h>
 
 #define KV (8 * MiB)
 #define ACCT 1000
@@ -427,6 +428,7 @@ static void allocating(void)
 static void finding_and_dropping(void)
 {
 	struct hearth_ioc_find f;
+	int c, r;
 
 	set_up();
 	NO(EOPNOTSUPP, vm_find(a, kv, "sealed", 1, 4, NULL));
@@ -445,12 +447,26 @@ static void finding_and_dropping(void)
 	NO(EPERM, IOC(plain, DROP, drop, .region = vm_region_get(kept).region));
 	NO(EPERM, IOC(a, DROP, drop, .region = vm_region_get(kept).region));
 	NO(EINVAL, IOC(b, DROP, drop, .reserved = 1, .region = vm_region_get(kept).region));
+	/* Its owner is gone, and the charge does not fit the finder. */
+	c = vm_tenant("carol");
+	r = vm_region(c, kv, 64 * KiB);
+	EXPECT(!vm_keep(r, "orphan", 3));
+	close(r);
+	close(c);
+	EXPECT(!vm_budget(admin, "bob", kv, HEARTH_SET_MAX, 0, 0, 0, 64 * KiB, NULL));
+	snap(&before);
+	NO(ENOSPC, vm_find(b, kv, "orphan", 3, 0, &f));
+	EXPECT(f.out_refusal.limit == HEARTH_LIMIT_MAX && f.out_refusal.holder == id_b);
+	EXPECT(!vm_budget(admin, "bob", kv, HEARTH_SET_MAX, 0, 0, 0, HEARTH_NOLIMIT, NULL));
+	r = vm_find(b, kv, "orphan", 3, 0, &f);
+	EXPECT(r >= 0 && !IOC(b, DROP, drop, .region = f.out_region));
+	close(r);
 	tear_down();
 }
 
 static void regions(void)
 {
-	int rw = PROT_READ | PROT_WRITE, buf;
+	int rw = PROT_READ | PROT_WRITE, buf, pp[2];
 	void *m;
 
 	set_up();
@@ -506,6 +522,23 @@ static void regions(void)
 	snap(&before);
 	NO(EBUSY, vm_seal(reg));
 	NO(EBUSY, vm_offer(reg));
+	close(buf);
+	/* Held from outside; through a read-only dma-buf that is mapped. */
+	m = vm_map(ro, 4096, PROT_READ);
+	EXPECT(!pipe(pp));
+	EXPECT_EQ(vmsplice(pp[1], &(struct iovec){ m, 4096 }, 1, 0), 4096);
+	vm_unmap(m, 4096);
+	snap(&before);
+	NO(EBUSY, vm_seal(reg));
+	close(pp[0]);
+	close(pp[1]);
+	buf = vm_export(reg, 0, 0, 0);
+	m = mmap(NULL, 4096, PROT_READ, MAP_SHARED, buf, 0);
+	EXPECT(m != MAP_FAILED);
+	snap(&before);
+	NO(EBUSY, vm_seal(reg));
+	NO(EBUSY, vm_offer(reg));
+	vm_unmap(m, 4096);
 	close(buf);
 	tear_down();
 }

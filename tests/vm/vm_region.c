@@ -451,6 +451,54 @@ static void purging_spares_what_is_held(void)
 	tear_down();
 }
 
+static int tenant_of(const char *name, uint32_t priority)
+{
+	struct hearth_ioc_join j = { .size = sizeof(j), .flags = HEARTH_JOIN_CREATE, .priority = priority };
+	int fd = vm_open();
+
+	strcpy(j.name, name);
+	EXPECT(!ioctl(fd, HEARTH_IOC_JOIN, &j));
+	return fd;
+}
+
+/* Who is over high first, whatever its priority; then the lowest; of one tenant the longest offered. */
+static void purging_goes_in_order(void)
+{
+	int who[3], r[4], i, mine[4];
+
+	set_up();
+	who[0] = tenant_of("over", 90);
+	who[1] = tenant_of("low", 1);
+	who[2] = tenant_of("mid", 50);
+	EXPECT(!vm_budget(admin, "over", pool, HEARTH_SET_HIGH, 0, 0, MiB, 0, NULL));
+	r[2] = vm_region(who[2], pool, 2 * MiB);
+	EXPECT(!vm_offer(r[2]));
+	r[3] = vm_region(who[2], pool, 2 * MiB);
+	EXPECT(!vm_offer(r[3]));
+	for (i = 1; i >= 0; i--) {
+		r[i] = vm_region(who[i], pool, 2 * MiB);
+		EXPECT(!vm_offer(r[i]));
+	}
+	close(vm_region(t, pool, 8 * MiB));
+	EXPECT(!vm_charge(t, pool, 8 * MiB, 0, NULL));
+	for (i = 0; i < 4; i++) {
+		int k;
+
+		mine[i] = vm_region(t, pool, 2 * MiB);
+		for (k = 0; k < 4; k++)
+			EXPECT_EQ(!!(vm_region_get(r[k]).out_flags & HEARTH_REGION_PURGED), k <= i);
+	}
+	EXPECT_ERR(ENOSPC, vm_alloc(t, pool, 4096, &(struct hearth_ioc_alloc){}));
+	EXPECT(!vm_uncharge(t, pool, 8 * MiB));
+	for (i = 0; i < 4; i++) {
+		close(mine[i]);
+		close(r[i]);
+	}
+	for (i = 0; i < 3; i++)
+		close(who[i]);
+	tear_down();
+}
+
 static void a_guarantee_is_not_purged(void)
 {
 	struct hearth_refusal ref;
@@ -689,6 +737,7 @@ static const struct vm_case cases[] = {
 	CASE(forks_count_as_writers),
 	CASE(what_is_offered_can_be_taken),
 	CASE(purging_spares_what_is_held),
+	CASE(purging_goes_in_order),
 	CASE(a_guarantee_is_not_purged),
 	CASE(kept_regions_are_found_again),
 	CASE(unsealed_kept_regions_are_their_tenants),

@@ -168,6 +168,46 @@ static void what_is_being_sealed_is_not_taken(void)
 	close(admin);
 }
 
+static void seal_to_be_killed(void *arg)
+{
+	vm_seal(region);
+	_exit(3);
+}
+
+/* Killed while it waits: it is not sealed, and nothing of it is left shut. */
+static void a_seal_that_is_killed(void)
+{
+	unsigned char in_core, *w;
+	struct iovec iov;
+	pid_t pid;
+
+	set_up(4 * MiB);
+	reader = vm_share(region, 0);
+	p = vm_map(reader, 4 * MiB, PROT_READ);
+	EXPECT(!pipe(pipefd));
+	iov = (struct iovec){ p + PAGE, PAGE };
+	EXPECT_EQ(vmsplice(pipefd[1], &iov, 1, 0), (long)PAGE);
+	/* Until one was killed in time: it has begun, and did not get to its end. */
+	do {
+		(void)*(volatile unsigned char *)p;
+		pid = vm_fork(seal_to_be_killed, NULL);
+		UNTIL(!mincore(p, PAGE, &in_core) && !in_core);
+		kill(pid, SIGKILL);
+	} while (vm_wait(pid) != 128 + SIGKILL);
+	EXPECT(!(vm_region_get(region).out_flags & HEARTH_REGION_SEALED));
+	w = vm_map(region, 4 * MiB, PROT_READ | PROT_WRITE);
+	w[0] = 7;
+	EXPECT_EQ(p[0], 7);
+	vm_unmap(w, 4 * MiB);
+	close(pipefd[0]);
+	close(pipefd[1]);
+	EXPECT(!vm_seal(region));
+	EXPECT_EQ(p[0], 7);
+	vm_unmap(p, 4 * MiB);
+	close(reader);
+	tear_down();
+}
+
 static void *map_again_and_again(void *arg)
 {
 	void *m;
@@ -204,6 +244,7 @@ static void a_large_mapping_holds_up_nobody(void)
 static const struct vm_case cases[] = {
 	CASE(a_seal_that_waits_holds_up_nobody),
 	CASE(what_is_being_sealed_is_not_taken),
+	CASE(a_seal_that_is_killed),
 	CASE(a_large_mapping_holds_up_nobody),
 };
 VM_MAIN(cases)

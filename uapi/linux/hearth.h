@@ -39,9 +39,10 @@
  *  stays one in whoever's hands it comes. Only an
  *  administrator's connection may set limits, make or change pools, give a
  *  tenant a priority above HEARTH_PRIORITY_USER_MAX, remove tenants, or drop
- *  another tenant's kept region. The figures (who is charged how much) may be
- *  read by everybody who may open the device; the contents of memory only by
- *  those who have a descriptor of the region. No call tells a physical address.
+ *  another tenant's kept region. The figures (who is charged how much, names,
+ *  digests) may be read by everybody who may open the device, and by netlink by
+ *  everybody; the contents of memory only by those who have a descriptor of the
+ *  region. No call tells a physical address.
  *
  * STRUCTS
  *
@@ -94,14 +95,14 @@
  *              mapping would be private, executable, or writable where it
  *              may not be, or another user's tenant was to be joined
  *  EAGAIN      read: no event waits (O_NONBLOCK)
- *  EBADF       not a region descriptor where one is wanted
  *  EBUSY       in use: joined already, still charged, still mapped or held
  *  EEXIST      that name is taken
  *  EFAULT      a pointer does not point to memory of the caller
  *  EINTR       a signal ended the wait
  *  EINVAL      an argument that is never right
  *  EMFILE/ENFILE  no descriptor is left
- *  ENODEV      the device-tree node is missing or cannot serve as a pool
+ *  ENODEV      the device-tree node is missing or cannot serve as a pool (of
+ *              mmap: a connection has nothing to map)
  *  ENOENT      no such pool, tenant or region
  *  ENOMEM      the system had no memory for the bookkeeping, or for the blocks
  *              of a new pool
@@ -599,7 +600,9 @@ struct hearth_budget_entry {
  *
  * Administrator. A pair of tenant and pool may be named once (EINVAL). ENOENT:
  * no such tenant or pool. EINVAL: min > max, or an empty mask. ENOSPC: sum of
- * min. Lowering a limit below current asks the tenant to give back.
+ * min. EBUSY: the priority of a tenant whose charge waits. EOVERFLOW: CREATE of
+ * more than there can be. Lowering a limit below current asks the tenant to
+ * give back.
  */
 struct hearth_ioc_budget_set {
 	__u32 size;
