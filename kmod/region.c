@@ -717,6 +717,7 @@ static int region_move(struct hearth_region *r, struct hearth_tenant *to,
 	struct hearth_tenant *from = r->tenant;
 	struct hearth_budget *a = from->budgets[r->pool->index], *b = to->budgets[r->pool->index];
 	struct budget_refusal ref = {};
+	struct extent *e;
 	int ret;
 
 	lockdep_assert_held(&hearth.lock);
@@ -732,6 +733,9 @@ static int region_move(struct hearth_region *r, struct hearth_tenant *to,
 	if (r->offered)
 		list_move_tail(&r->offer, &b->offered);
 	r->tenant = to;
+	/* What it writes there is not for those who had it before. */
+	for (e = r->first; e; e = e->link)
+		hearth_pool_owner(r->pool, e->start, e->size, to->id);
 	to->regions++;
 	from->regions--;
 	hearth_pressure_tenant(a);

@@ -187,6 +187,39 @@ static void memory_is_zeroed_for_the_next(void)
 	tear_down();
 }
 
+/* A region that another found, and filled, is nothing that its first tenant left. */
+static void what_another_found_is_zeroed_too(void)
+{
+	struct hearth_ioc_alloc a = { .size = sizeof(a), .flags = HEARTH_ALLOC_STALE };
+	struct hearth_ioc_tenant_remove rm = { .size = sizeof(rm) };
+	struct hearth_ioc_drop d = { .size = sizeof(d) };
+	int first, r;
+
+	set_up_of(4 * MiB);
+	EXPECT(!vm_budget(admin, "first", pool, HEARTH_SET_CREATE | HEARTH_SET_LOW, 0, 0, 0, 0, NULL));
+	first = vm_tenant("first");
+	r = vm_region(first, pool, 4 * MiB);
+	fill(r, 4 * MiB, 0xaa);
+	EXPECT(!vm_keep(r, "handed-on", 1));
+	d.region = vm_region_get(r).region;
+	close(r);
+	close(first);
+	r = vm_find(t, pool, "handed-on", 1, HEARTH_FIND_WRITE, NULL);
+	EXPECT(r >= 0);
+	EXPECT_EQ(vm_usage(t, 0, pool).out_current, 4 * MiB);
+	fill(r, 4 * MiB, 0xbb);
+	EXPECT(!ioctl(t, HEARTH_IOC_DROP, &d));
+	close(r);
+	first = vm_open();
+	rm.tenant = vm_join(first, "first");
+	EXPECT(!vm_alloc(first, pool, 4 * MiB, &a));
+	EXPECT_EQ(dirty(a.out_fd, 4 * MiB), 0);
+	close(a.out_fd);
+	close(first);
+	EXPECT(!ioctl(admin, HEARTH_IOC_TENANT_REMOVE, &rm));
+	tear_down();
+}
+
 static void account_pools_have_no_memory(void)
 {
 	struct hearth_ioc_alloc a = {};
@@ -730,6 +763,7 @@ static const struct vm_case cases[] = {
 	CASE(alignment_and_contiguity),
 	CASE(scattered_memory_serves),
 	CASE(memory_is_zeroed_for_the_next),
+	CASE(what_another_found_is_zeroed_too),
 	CASE(account_pools_have_no_memory),
 	CASE(sharing_is_passing_a_descriptor),
 	CASE(a_region_outlives_its_connection),
