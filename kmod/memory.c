@@ -56,6 +56,18 @@ void hearth_block_free(u32 backing, struct hearth_block *blk)
 	kfree(blk);
 }
 
+/* Those that hang together; not under hearth.lock, for a gigabyte has many pages. */
+void hearth_blocks_free(u32 backing, struct hearth_block *list)
+{
+	struct hearth_block *next;
+
+	for (; list; list = next) {
+		next = list->next;
+		hearth_block_free(backing, list);
+		cond_resched();
+	}
+}
+
 /* Fills @blk with chunks of 64 KiB, and from the first that fails with pages. */
 static int block_fill_parts(struct hearth_block *blk)
 {

@@ -115,7 +115,8 @@ static int block_put(struct hearth_pool *pool, u64 index, struct hearth_block *b
 	return 0;
 }
 
-static void block_take(struct hearth_pool *pool, u64 index)
+/* Out of the pool, and before @list, which is freed when hearth.lock is not held any more. */
+static void block_take(struct hearth_pool *pool, u64 index, struct hearth_block **list)
 {
 	struct hearth_block *blk = xa_erase(&pool->blocks, index);
 
@@ -123,7 +124,8 @@ static void block_take(struct hearth_pool *pool, u64 index)
 		return;
 	pool->by_kind[blk->kind] -= BLOCK_SIZE_;
 	pool->overhead -= block_overhead(blk);
-	hearth_block_free(pool->backing, blk);
+	blk->next = *list;
+	*list = blk;
 }
 
 /* Frees a pool that nobody can see any more, also one half made. */
@@ -532,8 +534,8 @@ static void trim_tail(struct hearth_pool *pool)
 	}
 }
 
-/* Makes holes of up to @n free blocks, from the end; allocates nothing. */
-static u64 blocks_drop(struct hearth_pool *pool, u64 n)
+/* Makes holes of up to @n free blocks, from the end, and adds them to @list; allocates nothing. */
+static u64 blocks_drop(struct hearth_pool *pool, u64 n, struct hearth_block **list)
 {
 	struct extent *e, *hole;
 	u64 done = 0, at;
@@ -546,14 +548,15 @@ static u64 blocks_drop(struct hearth_pool *pool, u64 n)
 		at = ALIGN_DOWN(e->start + e->size, BLOCK_SIZE_) - BLOCK_SIZE_;
 		if (WARN_ON(extent_alloc_at(&pool->map, at, BLOCK_SIZE_, ABSENT, &hole)))
 			break;
-		block_take(pool, at >> BLOCK_SHIFT);
+		block_take(pool, at >> BLOCK_SHIFT, list);
 		done++;
 	}
 	trim_tail(pool);
 	return done;
 }
 
-static int pool_shrink(struct hearth_pool *pool, u64 bytes, struct hearth_refusal *out)
+static int pool_shrink(struct hearth_pool *pool, u64 bytes, struct hearth_block **dropped,
+		       struct hearth_refusal *out)
 {
 	struct budget_refusal ref = {};
 	u64 n = (pool->bp.size - bytes) >> BLOCK_SHIFT;
@@ -573,7 +576,7 @@ static int pool_shrink(struct hearth_pool *pool, u64 bytes, struct hearth_refusa
 	if (ret)
 		return ret;
 	if (pool->kind != HEARTH_POOL_ACCOUNT) {
-		WARN_ON(blocks_drop(pool, n) != n);
+		WARN_ON(blocks_drop(pool, n, dropped) != n);
 		spares_trim(pool, 2 * SPARES_KEPT);
 	}
 	return 0;
@@ -628,7 +631,8 @@ static void block_place(struct hearth_pool *pool, struct hearth_block *blk)
  * Grows by @n blocks that the caller got. All or nothing: what could not be
  * placed is dropped again.
  */
-static int pool_grow(struct hearth_pool *pool, struct hearth_block **list, u64 n)
+static int pool_grow(struct hearth_pool *pool, struct hearth_block **list, u64 n,
+		     struct hearth_block **dropped)
 {
 	u64 i;
 	int ret = 0;
@@ -641,14 +645,14 @@ static int pool_grow(struct hearth_pool *pool, struct hearth_block **list, u64 n
 		if (!ret)
 			list[i] = NULL;
 		else
-			blocks_drop(pool, i);
+			blocks_drop(pool, i, dropped);
 	}
 	if (!ret)
 		WARN_ON(budget_pool_resize(&pool->bp, pool->bp.size + (n << BLOCK_SHIFT), NULL));
 	return ret;
 }
 
-static void list_free(struct hearth_pool *pool, u32 backing, struct hearth_block **list, u64 n)
+static void list_free(u32 backing, struct hearth_block **list, u64 n)
 {
 	u64 i;
 
@@ -674,7 +678,7 @@ static int resize_check(const struct hearth_pool *pool, u64 bytes)
 int hearth_ioctl_pool_resize(void *who, void *arg)
 {
 	struct hearth_ioc_pool_resize *a = arg;
-	struct hearth_block **list = NULL;
+	struct hearth_block **list = NULL, *dropped = NULL;
 	struct hearth_conn *conn = who;
 	struct hearth_pool *pool;
 	u64 n = 0, was;
@@ -692,17 +696,17 @@ again:
 	was = pool->bp.size;
 	backing = pool->backing;
 	if (a->bytes <= was) {
-		ret = pool_shrink(pool, a->bytes, &a->out_refusal);
+		ret = pool_shrink(pool, a->bytes, &dropped, &a->out_refusal);
 	} else if (pool->kind == HEARTH_POOL_ACCOUNT) {
 		ret = budget_pool_resize(&pool->bp, a->bytes, NULL);
 	} else if (list && n == (a->bytes - was) >> BLOCK_SHIFT) {
-		ret = pool_grow(pool, list, n);
+		ret = pool_grow(pool, list, n, &dropped);
 	} else {
 		/* The blocks are got without the lock; then all is looked at anew. */
 		phys_addr_t base = pool->base;
 
 		mutex_unlock(&hearth.lock);
-		list_free(NULL, backing, list, n);
+		list_free(backing, list, n);
 		n = (a->bytes - was) >> BLOCK_SHIFT;
 		ret = -ENOMEM;
 		list = NULL;
@@ -722,16 +726,17 @@ again:
 	}
 out:
 	mutex_unlock(&hearth.lock);
-	list_free(NULL, backing, list, n);
+	list_free(backing, list, n);
+	hearth_blocks_free(backing, dropped);
 	return ret;
 }
 
 /*
  * The system is out of memory: gives back free blocks of the page allocator's
- * that no guarantee needs. Pages given back. Called from deep inside the page
- * allocator: takes no lock by force and allocates nothing.
+ * that no guarantee needs, which the caller frees. Pages given back. Called from
+ * deep inside the page allocator: takes no lock by force and allocates nothing.
  */
-u64 hearth_pool_hand_back(struct hearth_pool *pool)
+u64 hearth_pool_hand_back(struct hearth_pool *pool, struct hearth_block **dropped)
 {
 	u64 spare, n, done;
 
@@ -747,7 +752,7 @@ u64 hearth_pool_hand_back(struct hearth_pool *pool)
 		n--;
 	if (!n)
 		return 0;
-	done = blocks_drop(pool, min(n, free_blocks(pool)));
+	done = blocks_drop(pool, min(n, free_blocks(pool)), dropped);
 	if (done) {
 		WARN_ON(budget_pool_resize(&pool->bp, pool->bp.size - (done << BLOCK_SHIFT), NULL));
 		pool->unannounced = true;
@@ -784,7 +789,7 @@ static bool wants_memory(const struct hearth_pool *pool)
  */
 bool hearth_pool_regrow(u64 bytes)
 {
-	struct hearth_block *blk[1];
+	struct hearth_block *blk[1], *dropped = NULL;
 	struct hearth_pool *pool;
 	u64 left = bytes >> BLOCK_SHIFT;
 	bool wants, grew, ok = true;
@@ -803,7 +808,7 @@ bool hearth_pool_regrow(u64 bytes)
 				break;
 			mutex_lock(&hearth.lock);
 			pool = hearth.pools[i];
-			if (wants_memory(pool) && !pool_grow(pool, blk, 1)) {
+			if (wants_memory(pool) && !pool_grow(pool, blk, 1, &dropped)) {
 				hearth.system.taken_again += BLOCK_SIZE_;
 				grew = true;
 			}

@@ -85,6 +85,7 @@ struct hearth_region;
 struct hearth_block {
 	struct page *large;	/* first of BLOCK_PAGES in a row, or NULL: */
 	struct page **parts;	/* one for each page */
+	struct hearth_block *next;	/* taken out of its pool, to be freed */
 	u32 owner;		/* tenant that had all of it last, or OWNER_MANY */
 	u8 kind;		/* enum hearth_block_kind */
 };
@@ -296,6 +297,7 @@ struct file *hearth_file_new(struct hearth_region *r, bool writable);
 int hearth_blocks_alloc(u64 n, struct hearth_block **list);
 int hearth_blocks_reserved(phys_addr_t base, u64 n, struct hearth_block **list);
 void hearth_block_free(u32 backing, struct hearth_block *blk);
+void hearth_blocks_free(u32 backing, struct hearth_block *list);
 struct page *hearth_pool_page(struct hearth_pool *pool, u64 offset);
 u32 hearth_pool_pages(struct hearth_pool *pool, u64 offset, u32 n, struct page **ret_pages);
 bool hearth_pool_idle(struct hearth_pool *pool, u64 offset, u64 bytes);
@@ -320,7 +322,7 @@ int hearth_pools_init(void);
 void hearth_pools_exit(void);
 struct hearth_pool *hearth_pool_get(u32 id);
 int hearth_spares(struct hearth_pool *pool, u32 n);
-u64 hearth_pool_hand_back(struct hearth_pool *pool);
+u64 hearth_pool_hand_back(struct hearth_pool *pool, struct hearth_block **dropped);
 bool hearth_pool_regrow(u64 bytes);
 void hearth_pools_announce(void);
 void hearth_pool_figures(struct hearth_pool *pool, struct hearth_ioc_pool_get *a);

@@ -125,6 +125,7 @@ static unsigned long shrink_scan(struct shrinker *s, struct shrink_control *sc)
  */
 static int out_of_memory_call(struct notifier_block *nb, unsigned long unused, void *freed)
 {
+	struct hearth_block *dropped = NULL;
 	unsigned long *pages = freed;
 	u64 n = 0;
 	u32 i;
@@ -133,12 +134,13 @@ static int out_of_memory_call(struct notifier_block *nb, unsigned long unused, v
 		return NOTIFY_OK;
 	for (i = 0; i < HEARTH_POOLS; i++) {
 		if (hearth.pools[i])
-			n += hearth_pool_hand_back(hearth.pools[i]);
+			n += hearth_pool_hand_back(hearth.pools[i], &dropped);
 	}
 	hearth.system.oom_calls++;
 	hearth.system.handed_back += n << PAGE_SHIFT;
 	*pages += n;
 	mutex_unlock(&hearth.lock);
+	hearth_blocks_free(HEARTH_BACKING_BUDDY, dropped);
 	sample_soon();
 	return NOTIFY_OK;
 }
