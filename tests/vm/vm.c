@@ -333,17 +333,18 @@ uint64_t vm_available(void)
 {
 	FILE *f = fopen("/proc/meminfo", "r");
 	unsigned long long v, available = 0, cma = 0;
+	bool told = false;
 	char line[128];
 
 	EXPECT(f);
 	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "MemAvailable: %llu", &v) == 1)
-			available = v;
+		if (sscanf(line, "MemAvailable: %llu", &available) == 1)
+			told = true; /* it may be 0 */
 		else if (sscanf(line, "CmaFree: %llu", &v) == 1)
 			cma = v;
 	}
 	fclose(f);
-	EXPECT(available);
+	EXPECT(told);
 	return available > cma ? (available - cma) * 1024 : 0;
 }
 
