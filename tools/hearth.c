@@ -2,7 +2,9 @@
 /* hearth: the assistant from the command line. docs/man/hearth.1 */
 #include "hearth.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct {
 	const char *name;
@@ -26,10 +28,27 @@ static void usage(FILE *out)
 	fputs("\nhearth COMMAND --help tells its options.\n", out);
 }
 
+/*
+ * A standard file that the caller closed would be the number of the next file
+ * opened, and what is printed would go into it. In its place comes one that
+ * is empty and cannot be written.
+ */
+static void hold_standard_files(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDONLY);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	size_t i;
 
+	hold_standard_files();
 	if (argc < 2) {
 		usage(stderr);
 		return EXIT_USAGE;

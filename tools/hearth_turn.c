@@ -262,6 +262,8 @@ static int finish(struct job *j, int code)
 			printf("  the answer is in %s\n", j->out);
 		if (fflush(stdout) || ferror(stdout))
 			code = complain(EXIT_OUTPUT, "standard output cannot be written: %s", strerror(errno));
+	} else if (code == EXIT_OK && (fflush(stdout) || ferror(stdout))) {
+		code = complain(EXIT_OUTPUT, "standard output cannot be written: %s", strerror(errno));
 	}
 	json_decref(tenants);
 	return code;

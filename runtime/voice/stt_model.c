@@ -15,7 +15,9 @@
 #define SENTENCES 60000
 #define MAX_PHRASES (64u << 20) /* bytes */
 #define SEED      20261129u
-#define FORMAT    "1" /* of the files; raised when what is written changes */
+#define FORMAT    "2" /* of the files; raised when what is written changes */
+#define END       ";; end\n" /* the last line of dictionary and notes; a comment to PocketSphinx */
+#define LM_END    "\n\\end\\\n"
 #define CMUDICT   "/usr/share/pocketsphinx/model/en-us/cmudict-en-us.dict"
 
 struct build {
@@ -86,7 +88,7 @@ static int write_file(const char *path, struct build *b, int (*fill)(struct buil
 		return rc;
 	}
 	rc = fill(b, f, err);
-	if (fflush(f) || ferror(f))
+	if (fflush(f) || ferror(f) || fsync(fileno(f)))
 		rc = rc ? rc : err_set(err, -(errno ? errno : EIO), "%s: cannot be written: %s", path, strerror(errno));
 	fclose(f);
 	if (!rc && rename(temp, path))
@@ -106,13 +108,30 @@ static int fill_lm(struct build *b, FILE *f, struct hearth_err *err)
 
 static int fill_dict(struct build *b, FILE *f, struct hearth_err *err)
 {
-	return lexicon_write(b->cmudict, b->words, b->n_words, f, note_guess, b->notes, err);
+	int rc = lexicon_write(b->cmudict, b->words, b->n_words, f, note_guess, b->notes, err);
+
+	fputs(END, f);
+	return rc;
 }
 
 static int fill_notes(struct build *b, FILE *f, struct hearth_err *err)
 {
 	fwrite(b->text, 1, b->text_len, f);
+	fputs(END, f);
 	return 0;
+}
+
+/* Whether a file is there to its last line: one that a crash or a full disk cut short is made again. */
+static bool whole(const char *path, const char *end)
+{
+	char have[16];
+	size_t n = strlen(end);
+	FILE *f = fopen(path, "re");
+	bool ok = f && !fseek(f, -(long)n, SEEK_END) && fread(have, 1, n, f) == n && !memcmp(have, end, n);
+
+	if (f)
+		fclose(f);
+	return ok;
 }
 
 static int append_name(char **list, const char *word, size_t n)
@@ -142,6 +161,8 @@ static int read_notes(struct stt_model *m, const char *path, struct hearth_err *
 	while (!rc && getline(&line, &room, f) > 0) {
 		size_t n = strcspn(line, " \n");
 
+		if (*line == *END)
+			continue;
 		rc = append_name(line[n] == ' ' && line[n + 1] == '-' ? &m->unsayable : &m->guessed, line, n);
 	}
 	free(line);
@@ -266,7 +287,7 @@ int stt_model_build(struct phrasebook *book, const char *extra, const char *cmud
 		return err_set(err, -ENAMETOOLONG, "the folder name is too long: %s", dir);
 	snprintf(m.dict, sizeof(m.dict), "%.*s.dict", n - 3, m.lm);
 	snprintf(notes, sizeof(notes), "%.*s.notes", n - 3, m.lm);
-	m.cached = !access(m.lm, R_OK) && !access(m.dict, R_OK) && !access(notes, R_OK);
+	m.cached = whole(m.lm, LM_END) && whole(m.dict, END) && whole(notes, END);
 	if (!m.cached) {
 		rc = make_folders(dir, err);
 		if (rc)

@@ -498,6 +498,25 @@ def a_turn_without_words_does_not_end_the_conversation():
 
 
 @case(needs_model=True)
+def output_that_nobody_takes_is_exit_9():
+    args = [HEARTH, "turn", "-m", MODEL, "-H", HOME, "--fast", "-o", "", "--text", "turn on the kitchen light"]
+    for more, out in (([], "/dev/full"), (["-q"], "/dev/full"), (["--json"], "/dev/full")):
+        with open(out, "w") as f:
+            r = subprocess.run(args[:-2] + more + args[-2:], stdout=f, stderr=subprocess.PIPE, timeout=120, text=True, cwd=TMP)
+        refused(r, 9, "standard output", "No space left")
+    # Closed from the start: what is printed must not go into the next file that is opened.
+    args[args.index("-o") + 1] = "closed.wav"
+    r = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh"] + args, stderr=subprocess.PIPE, timeout=120, text=True, cwd=TMP)
+    refused(r, 9, "standard output", "Bad file descriptor")
+    read_wav(path("closed.wav"))
+    r = subprocess.run(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh"] + args, timeout=120, cwd=TMP)
+    assert r.returncode == 9, r.returncode
+    rate, a = read_wav(path("closed.wav"))
+    assert max(a) > 1000
+    os.unlink(path("closed.wav"))
+
+
+@case(needs_model=True)
 def names_that_are_no_utf8_lose_no_turn():
     name = os.path.join(os.fsencode(TMP), b"b\xff\xfed.wav")
     with open(command(), "rb") as f, open(name, "wb") as g:
