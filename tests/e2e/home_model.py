@@ -31,7 +31,9 @@ TOOLS = os.path.join(ROOT, "tools", "home")
 sys.path.insert(0, TOOLS)
 sys.dont_write_bytecode = True
 
+import agree  # noqa: E402
 import asks  # noqa: E402
+import bare  # noqa: E402
 import bpe  # noqa: E402
 import cases  # noqa: E402
 import corpus  # noqa: E402
@@ -111,6 +113,45 @@ def calls_name_only_tools_devices_rooms_and_floors_that_are_listed():
                 assert a.get("area") in areas | {None} and a.get("floor") in floors | {None}, (n, a)
                 assert all(isinstance(v, (str, int, float)) and v != "" for v in a.values()), a
                 assert 1 <= a.get("brightness", 50) <= 100 and 0 <= a.get("position", 0) <= 100, a
+
+
+@case
+def a_kind_that_is_named_alone_is_answered_in_one_way():
+    rows = agree.rows(20000, "test")
+    for s, forms in rows.items():
+        assert len(forms) == 1, (s, {f: x[0] for f, x in forms.items()})
+    lamps = {f: len(x) for s, forms in rows.items() if s[:3] == ("lamp", "here", 2) for f, x in forms.items()}
+    assert set(lamps) == {"ask"} and lamps["ask"] > 30, lamps          # two lamps here: asked about, and often enough to be learnt
+
+
+@case
+def without_a_home_it_says_so_and_calls_nothing():
+    for i in range(60):
+        b = bare.Bare(random.Random("bare %d" % i))
+        assert b.tools == [] and all(role in ("system", "user", "assistant") for role, _ in b.messages), b.messages
+        for t in b.turns:
+            assert "calls" not in t["expect"] and cases.right(t["expect"], b.messages[t["at"] + 1][1]), b.messages[t["at"]:t["at"] + 2]
+
+
+@case
+def a_batch_reads_each_home_once_and_each_conversation_as_if_it_stood_alone():
+    tok = bpe.Tokenizer(*bpe.train([corpus.text_of(k) for k in talks(10)], 600))
+    for branches in (1, 3):
+        x = corpus.batch(tok, 7, 2, 24000, 64, branches)
+        assert len(x.ids) == len(x.kinds) == len(x.pos) == 24000 == x.q[-1] and x.k[-1] == len(x.rows) <= (24000 if branches == 1 else corpus.ROWS * 24000)
+        got = []
+        for s in range(len(x.q) - 1):
+            q, rows = range(x.q[s], x.q[s + 1]), x.rows[x.k[s]:x.k[s + 1]]
+            assert list(rows[len(rows) - len(q):]) == list(q) and len(rows) <= corpus.CTX      # the last key is the last query
+            ids = [x.ids[i] for i in rows]
+            if any(ids):
+                assert [x.pos[i] for i in rows] == list(range(len(rows)))
+                got.append(ids)
+        fams = [[corpus.tokens(tok, k)[0] for k in corpus.family("7/2/%d" % i, branches)] for i in range(len(got) + 8)]
+        left = [t for f in fams for t in f]
+        for ids in got:
+            left.remove(ids)                      # each is the conversation that its seed makes
+        assert branches == 1 or len(x.rows) > 1.1 * 24000
 
 
 @case
@@ -246,6 +287,30 @@ def a_file_that_training_goes_on_from_is_read_and_written_again_bit_for_bit():
                 assert again in str(e), e
             else:
                 raise AssertionError("%d bytes were read as a model" % len(bad))
+
+
+@case
+def a_run_that_is_broken_off_goes_on_to_the_same_bits():
+    if subprocess.run([sys.executable, "-c", "import torch, numpy; torch.uint16; torch.nn.functional.rms_norm"], capture_output=True).returncode:
+        return "no PyTorch of 2.4 or later, or no numpy"
+    with tempfile.TemporaryDirectory(prefix="hearth-train-") as d:
+        tok = os.path.join(d, "tok.json")
+        bpe.Tokenizer(*bpe.train([corpus.text_of(k) for k in talks(10)], 500)).save(tok)
+
+        def train(out, *more):
+            return subprocess.run([sys.executable, os.path.join(TOOLS, "train.py"), "--out", os.path.join(d, out), "--tokens", "6000", "--layers", "1", "--d", "32", "--ff", "64", "--heads", "1", "--kv", "1", "--steps", "6",
+                                   "--workers", "1", "--eval", "0", "--every", "1", "--branches", "2", "--tokenizer", tok, *more], capture_output=True, text=True)
+        whole = train("whole")
+        assert whole.returncode == 0, whole.stderr
+        tries = []
+        while not tries or tries[-1].returncode == 3:
+            assert len(tries) < 12, tries[-1].stdout
+            tries.append(train("parts", "--limit", "0.1"))       # less than a step needs: every call does one, and stops
+        assert tries[-1].returncode == 0 and len(tries) > 2, tries[-1].stderr
+        a, b = (open(os.path.join(d, out, "home-q8_0.gguf"), "rb").read() for out in ("whole", "parts"))
+        assert a == b
+        other = train("parts", "--lr", "0.5")
+        assert other.returncode == 1 and "lr was 0.02" in other.stderr and "Traceback" not in other.stderr, other.stderr
 
 
 @case

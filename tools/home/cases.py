@@ -20,6 +20,7 @@ import re
 import asks
 import house
 import prompt
+import which
 from talk import Talk
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -148,13 +149,15 @@ def intent_of(e):
 # -- generated sets -----------------------------------------------------------
 
 def generated(kind, n, noisy, seed="eval"):
-    """@kind homes: unseen homes and names; templates: unseen templates, ordinary made-up homes (also new)."""
+    """@kind homes: unseen homes and names; templates: unseen templates, ordinary made-up homes (also new); which: unseen
+    homes where names share words and rooms share names, and only requests that this makes hard."""
     out, i = [], 0
+    plan = ([which.several_here, which.which_one, which.here_decides, which.lone], [3, 1, 1, 1]) if kind == "which" else None
     while len(out) < n:
         rng = random.Random("%s %s %d" % (seed, kind, i))
-        k = Talk(rng, held=kind == "templates", held_names=kind == "homes", noisy=1.0 if noisy else 0.0, variety=False)
+        k = Talk(rng, held=kind == "templates", held_names=kind != "templates", noisy=1.0 if noisy else 0.0, variety=False, hard=kind == "which")
         k.spoken = noisy or rng.random() < 0.7
-        asks.converse(k, 4)
+        asks.converse(k, 4, plan)
         out += [c for c in from_talk(k, "%s/%d" % (kind, i)) if c.noisy == noisy]
         i += 1
     return out[:n]
@@ -246,7 +249,7 @@ def main():
     import argparse
     ap = argparse.ArgumentParser(description="Writes evaluation cases for `hearth eval-home`.")
     ap.add_argument("do", choices=["write"])
-    ap.add_argument("set", choices=["hand", "homes", "homes-noisy", "templates", "templates-noisy"])
+    ap.add_argument("set", choices=["hand", "homes", "homes-noisy", "templates", "templates-noisy", "which", "which-noisy"])
     ap.add_argument("file")
     ap.add_argument("--n", type=int, default=500, help="cases of a generated set (500)")
     a = ap.parse_args()

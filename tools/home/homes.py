@@ -109,9 +109,26 @@ class Maker:
             return noun + " " + r.choice(("1", "2", "3", "4", "One", "Two", "Three", "A", "B"))
         return r.choice(W.PLACES) + " " + r.choice(W.PLACES) + " " + noun
 
+    def kin(self, noun, area):
+        """A name that has this word and something that tells it from others."""
+        r, x = self.rng, self.rng.random()
+        if x < 0.5:
+            return r.choice(W.PLACES) + " " + noun
+        if x < 0.62:
+            return r.choice(W.PEOPLE) + "'s " + noun
+        if x < 0.7:
+            return r.choice(W.COLORS).capitalize() + " " + noun
+        if x < 0.78:
+            return area + " " + noun
+        if x < 0.86:
+            return (made_up(r) if r.random() < 0.7 else odd(r)) + " " + noun
+        if x < 0.93:
+            return noun + " " + r.choice(("1", "2", "3", "4", "One", "Two", "Left", "Right", "A", "B"))
+        return r.choice(("Left", "Right", "Big", "Small", "Old", "New", "Tall", "Little", "Upper", "Lower", "Front", "Back")) + " " + noun
+
     def aliases(self, nouns, area):
         r = self.rng
-        if r.random() > 0.35:
+        if not nouns or r.random() > 0.35:
             return []
         out = []
         for _ in range(r.choice((1, 1, 1, 2))):
@@ -300,6 +317,13 @@ def make_home(rng, held=False, size=None, hard=False):
             m.used.add(kind.lower())
             for a in r.sample(h.areas, min(len(h.areas), r.choice((2, 2, 3, 3, 4) if hard else (2, 2, 3)))):
                 h.entities.append(Entity(kind, d, a.name, cls))
+    if hard and some(0.55):                     # a word that several things of one room share
+        for _ in range(r.choice((1, 1, 2))):
+            w = "lamp" if some(0.3) else r.choice(list(W.ALIKE))
+            d, cls, _ = W.ALIKE[w]
+            a = r.choice(h.areas).name
+            for _ in range(r.choice((1, 2, 2, 2, 2, 3, 3, 4))):
+                add(d, a, [], cls, name=m.draw(lambda: fix(m.kin(w.upper() if w == "tv" else w.capitalize(), a))))
     if not h.entities:
         add("light", h.areas[0].name, W.NOUNS["light"])
     order = {a.name: i for i, a in enumerate(h.areas)}
@@ -320,7 +344,12 @@ def make_home(rng, held=False, size=None, hard=False):
         cap = lambda s: s[:1] + s[1:].lower() if s and s.lower() != "tv" else s
         for e in h.entities:
             e.name = cap(e.name)
+    awake(r, h)
+    return h
+
+
+def awake(r, h):
+    """States for everything in the home, and a moment."""
     for e in h.entities:
         e.state = state_of(r, e, h.unit)
     h.clock = datetime.datetime(2024, 1, 1) + datetime.timedelta(minutes=r.randrange(0, 60 * 24 * 365 * 6))
-    return h

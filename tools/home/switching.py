@@ -65,7 +65,8 @@ def wish(k):
     r = k.rng
     opts = []
     for words, says in WISHES:
-        es = [e for e in k.home.entities if e.domain in (("light", "switch") if "christmas" in words else ("switch", "media_player", "fan")) and any(w in norm(n).split() for n in names(e) for w in words)]
+        es = [e for e in k.home.entities if e.domain not in ("sensor", "binary_sensor", "scene", "script", "todo") and any(w in norm(n).split() for n in names(e) for w in words)]
+        es = es if all(e.domain in (("light", "switch") if "christmas" in words else ("switch", "media_player", "fan")) for e in es) else []
         if len(es) == 1:
             opts.append((es[0], says))
     if not opts:

@@ -60,6 +60,7 @@ def clock_words(c):
     return "%d:%02d %s" % (h, c.minute, "am" if c.hour < 12 else "pm")
 
 
+ONE_OF = {"speaker", "stereo", "player", "thermostat", "heater"}       # one device, where "the music" and "the heat" are the room's
 PLURAL = re.compile(r"(s|leds)$")
 UNCOUNT = re.compile(r"(ss|us|is|glass)$")
 
@@ -96,11 +97,11 @@ class Style:
 class Talk:
     """One conversation. held: words come from the held-out template lines."""
 
-    def __init__(self, rng, home=None, held=False, held_names=False, noisy=0.35, live=None, here=None, size=None, variety=True, hard=False):
+    def __init__(self, rng, home=None, held=False, held_names=False, noisy=0.35, live=None, here=None, size=None, variety=True, hard=False, tools=None):
         self.rng = r = rng
         self.home = home or homes.make_home(r, held_names, size, hard)
         self.refs = Refs(self.home)
-        self.held, self.noisy = held, noisy
+        self.held, self.noisy, self.hard = held, noisy, hard
         self.live = (r.random() < 0.8) if live is None else live
         self.deltas = r.random() < 0.85 or not variety
         self.here = here if here is not None else (r.choice(self.home.areas).name if r.random() < 0.75 else None)
@@ -113,11 +114,17 @@ class Talk:
             opts = [e.area for v in seen.values() if len(v) > 1 for e in v if e.area] + [e.area for d in ("media_player", "climate", "fan", "cover") if len(self.home.of(d)) > 1 for e in self.home.of(d) if e.area]
             if opts:
                 self.here = r.choice(opts)
+        if hard and here is None and self.here and r.random() < 0.45:      # a room where several things share a word
+            opts = []
+            for a in self.home.areas:
+                ws = [w for e in self.home.of(area=a.name) for w in set(norm(e.name).split()) & W.ALIKE.keys()]
+                opts += [a.name] if len(ws) > len(set(ws)) else []
+            if opts:
+                self.here = r.choice(opts)
         if self.here == "":
             self.here = None
-        self.full = variety and r.random() < 0.06
-        self.tools = prompt.tools(self.home, self.full)
-        if variety and r.random() < 0.75:                        # not everybody offers everything
+        self.tools = tools or prompt.tools(self.home, variety and r.random() < 0.06)
+        if not tools and variety and r.random() < 0.75:          # not everybody offers everything
             drop = set()
             for grp in (("Timer",), ("Broadcast",), ("List",), ("Media", "Volume"), ("Vacuum", "Mower"), ("DateTime",), ("Climate",), ("Fan",)):
                 if r.random() < 0.5:
@@ -232,6 +239,8 @@ class Talk:
             w, plural = self.kind_word(d, cls, plural)
             if d == "climate" and w == "ac" and r.random() < 0.5:
                 continue
+            if not plural and len(t.ents) > 1 and w in ONE_OF:       # "the speaker", and there are two: that is to be asked about
+                continue
             if t.kind == "area":
                 if w == "lamp" or self.refs.match(w, t.area) or any(norm(n) in (norm(t.area) + " " + w, w) for e in self.home.of(area=t.area) for n in names(e)):
                     continue
@@ -260,7 +269,7 @@ class Talk:
                                  "all %s in the house" % w, "all the %s in the house" % w, "all %s everywhere" % w, "the %s in the whole house" % w, "the %s everywhere" % w, "every single %s" % self.kind_word(d, cls, False)[0].replace("lamp", "light"),
                                  "the %s in every room" % w, "all the %s at home" % w))
             w, pl = self.kind_word(d, cls, None if d in ("light", "climate", "media_player") else len(t.ents) > 1)
-            if w == "lamp" or self.refs.match(w, None, self.here) and not (t.kind == "ent" and self.refs.match(w, None, self.here) == t.ents):
+            if w == "lamp" or not pl and len(t.ents) > 1 and w in ONE_OF or self.refs.match(w, None, self.here) and not (t.kind == "ent" and self.refs.match(w, None, self.here) == t.ents):
                 continue
             return r.choice(("the %s", "the %s", "the %s", "%s", "my %s", "the %s in here", "the %s in this room", "the %s here")) % w if not bare else w
         raise Skip

@@ -1,45 +1,28 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Trains the home model on one GPU and writes its GGUF files.
+"""Trains the home model and writes its GGUF files.
 
 usage: train.py --out DIR [--minutes M | --steps N] [--seed S] [shape and recipe options]
        torchrun --nproc-per-node N train.py ... --parts P     on several GPUs
 
 Conversations are made while training, by worker processes, and are never seen
 twice. The same options and the same number of steps give the same batches in
-the same steps, on any number of GPUs that divides --parts.
+the same steps, on any number of GPUs that divides --parts, and also when a run
+is broken off and the same command is given again: it goes on from DIR. Ends
+with 0 when everything is done, with 3 when there is more to do (--limit).
 """
 import argparse
-import gc
 import json
 import multiprocessing as mp
 import os
 import sys
 import time
 
-import array
-
 import bpe
 import cases
 import corpus
-
-
-def batch_number(j, rank, world, parts):
-    """The j-th batch of a rank: every step takes @parts batches, dealt out to the ranks in turn."""
-    per = parts // world
-    return j // per * parts + j % per * world + rank
-
-
-def worker(w, n, seed, size, docs, tok_path, q, rank, world, parts):
-    tok = bpe.Tokenizer.load(tok_path)
-    gc.freeze()
-    gc.set_threshold(200000, 20, 20)
-    j = w
-    while True:
-        b = batch_number(j, rank, world, parts)
-        ids, kinds, ends = corpus.batch(tok, seed, b, size, docs)
-        q.put((b, array.array("H", ids).tobytes(), bytes(kinds), ends))
-        j += n
+import feed
+import keep
 
 
 def vocab_part(a):
@@ -50,56 +33,21 @@ def make_tokenizer(path, seed, n_vocab, procs, n=6000):
     step = (n + procs - 1) // procs
     with mp.get_context("fork").Pool(procs) as pool:
         texts = [t for part in pool.map(vocab_part, [(seed, i, min(n, i + step)) for i in range(0, n, step)]) for t in part]
-    bpe.Tokenizer(*bpe.train(texts, n_vocab)).save(path)
+    bpe.Tokenizer(*bpe.train(texts, n_vocab)).save(path + ".new")
+    os.replace(path + ".new", path)
 
 
-class Muon:
-    """Momentum, then the nearest orthogonal matrix (five Newton-Schulz steps), for the matrices; same shapes go together."""
-
-    def __init__(self, torch, params, lr, momentum=0.95, decay=0.0):
-        self.torch, self.lr, self.mom, self.decay = torch, lr, momentum, decay
-        groups = {}
-        for p in params:
-            groups.setdefault(tuple(p.shape), []).append(p)
-        self.groups = [(ps, torch.zeros(len(ps), *ps[0].shape, device=ps[0].device)) for ps in groups.values()]
-
-    def step(self, scale):
-        torch = self.torch
-        for ps, buf in self.groups:
-            g = torch.stack([p.grad for p in ps]).float()
-            buf.lerp_(g, 1 - self.mom)
-            g = g.lerp_(buf, self.mom).bfloat16()
-            flip = g.shape[1] > g.shape[2]
-            x = g.mT if flip else g
-            x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)
-            for _ in range(5):
-                a = x @ x.mT
-                x = 3.4445 * x + (-4.7750 * a + 2.0315 * a @ a) @ x
-            x = x.mT if flip else x
-            k = self.lr * scale * max(1.0, ps[0].shape[0] / ps[0].shape[1]) ** 0.5
-            for p, u in zip(ps, x):
-                if self.decay:
-                    p.data.mul_(1 - self.lr * scale * self.decay)
-                p.data.add_(u.float(), alpha=-k)
-
-
-def schedule(done, warm=0.01, flat=0.45):
-    """done: 0..1. Warm up, stay, then fall to zero in a straight line."""
-    if done < warm:
-        return done / warm
-    return 1.0 if done < flat else max(0.0, (1 - done) / (1 - flat))
-
-
-def pack(torch, seqs, dev, tok_pad=0):
+def pack(torch, seqs, dev):
     """Sequences of ids as one flat run: ids, positions, ends, longest."""
     ids = torch.tensor([i for s in seqs for i in s], dtype=torch.long)
     pos = torch.cat([torch.arange(len(s)) for s in seqs])
-    ends = torch.tensor([0] + list(__import__("itertools").accumulate(len(s) for s in seqs)), dtype=torch.int32)
+    ends = torch.cumsum(torch.tensor([0] + [len(s) for s in seqs]), 0).int()
     return ids.to(dev), pos.to(dev), ends.to(dev), max(len(s) for s in seqs)
 
 
 def generate(torch, model, tok, prompts, dev, limit=96, group=48):
     """Greedy answers; no cache, everything is read again for each token: simple, and fast enough on a GPU."""
+    import model as M
     out = [[] for _ in prompts]
     order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
     for g in range(0, len(order), group):
@@ -108,7 +56,7 @@ def generate(torch, model, tok, prompts, dev, limit=96, group=48):
             seqs = [prompts[i] + out[i] for i in live]
             ids, pos, ends, longest = pack(torch, seqs, dev)
             with torch.no_grad(), torch.autocast("cuda", torch.bfloat16, enabled=dev != "cpu"):
-                h = model.hidden(ids, pos, ends, longest)[ends[1:].long() - 1]
+                h = model.hidden(ids, pos, M.plain(ends, longest))[ends[1:].long() - 1]
                 nxt = model.logits(h).float().argmax(-1).tolist()
             still = []
             for i, t in zip(live, nxt):
@@ -142,10 +90,10 @@ def evaluate(torch, model, tok, sets, dev, log, rank):
     model.train()
 
 
-def main():
+def options():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     A = ap.add_argument
-    A("--out", required=True)
+    A("--out", required=True, help="files, and what is needed to go on")
     A("--minutes", type=float, default=6.0, help="time for the steps alone; only used when --steps is 0")
     A("--steps", type=int, default=0)
     A("--seed", type=int, default=1)
@@ -155,49 +103,64 @@ def main():
     A("--ff", type=int, default=1024)
     A("--heads", type=int, default=8)
     A("--kv", type=int, default=2)
-    A("--tokens", type=int, default=65536, help="tokens in a batch")
+    A("--tokens", type=int, default=131072, help="tokens in a batch")
+    A("--branches", type=int, default=4, help="conversations that share one reading of their home; 1: each reads its own")
     A("--lr", type=float, default=0.02, help="for the matrices (Muon)")
     A("--lr-embd", type=float, default=0.004, help="for embeddings and norms (Adam)")
     A("--decay", type=float, default=0.02)
     A("--parts", type=int, default=1, help="batches in a step")
     A("--aux", type=float, default=0.3, help="weight of what is told and said, at the start; none from half way on")
-    A("--workers", type=int, default=14)
-    A("--eval", type=int, default=300, help="cases of each generated set")
+    A("--eval", type=int, default=300, help="cases of each generated set; 0: no evaluation")
     A("--name", default="home")
     A("--tokenizer", help="use this one instead of training one")
     A("--init", help="go on from this Q8_0 file (of the same shape) and with its tokenizer, instead of from nothing")
     A("--flat", type=float, default=0.45, help="up to this part of the steps the learning rates stay; then they fall to zero")
+    # what changes nothing in the result:
+    A("--workers", type=int, default=max(1, min(15, (os.cpu_count() or 2) - 1)))
+    A("--limit", type=float, default=0, help="seconds that this call may take: it saves in time and ends with 3")
+    A("--save", type=float, default=60, help="seconds between two savings")
+    A("--detach", action="store_true", help="run in the background, show its log until --limit; given again: show on, or go on")
+    A("--every", type=int, default=200, help="steps between two lines")
+    A("--profile", type=int, default=0, metavar="N", help="say what N steps on the GPU spend their time on, and end")
     A("--no-compile", action="store_true")
-    a = ap.parse_args()
+    return ap.parse_args()
+
+
+FREE = {"out", "workers", "limit", "save", "detach", "every", "profile", "no_compile", "eval"}     # may differ when a run goes on
+
+
+def main():
+    a = options()
     rank, world = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
-    os.makedirs(a.out, exist_ok=True)
+    if a.detach:
+        sys.exit(keep.background(a.out, a.limit))
     t_start = time.time()
     say = (lambda *x: print(*x, flush=True)) if rank == 0 else (lambda *x: None)
+    run = keep.Run(a.out, {k: v for k, v in vars(a).items() if k not in FREE}, rank)
     tok_path = a.tokenizer or os.path.join(a.out, "tokenizer-%d.json" % rank)
     start = None
     if a.init:
         import gguf_in
         meta, start = gguf_in.read(a.init)
         gguf_in.tokenizer(meta).save(tok_path)
-    elif not a.tokenizer:
+    elif not a.tokenizer and not os.path.exists(tok_path):
         make_tokenizer(tok_path, a.seed, a.vocab, a.workers)
     tok = bpe.Tokenizer.load(tok_path)
     say("tokenizer: %d tokens, %.1f s" % (len(tok.tokens), time.time() - t_start))
-    docs = 256
-    qs, ws = [], []
-    for w in range(a.workers):
-        q = mp.get_context("fork").Queue(6)
-        p = mp.get_context("fork").Process(target=worker, args=(w, a.workers, a.seed, a.tokens, docs, tok_path, q, rank, world, a.parts), daemon=True)
-        p.start()
-        qs.append(q)
-        ws.append(p)
+    step = run.peek()                            # steps that an earlier call has done
+    per = a.parts // world
+    feeder = feed.Feed(a, tok_path, step * per, rank, world)
 
     import torch
 
     import gguf_out
     import model as M
-    dev = "cuda:%d" % int(os.environ.get("LOCAL_RANK", 0))
-    torch.cuda.set_device(dev)
+    from optim import Muon, schedule
+    cuda = torch.cuda.is_available()
+    dev = "cuda:%d" % int(os.environ.get("LOCAL_RANK", 0)) if cuda else "cpu"
+    if cuda:
+        torch.cuda.set_device(dev)
+    wait = torch.cuda.synchronize if cuda else lambda: None
     if world > 1:
         import torch.distributed as dist
         dist.init_process_group("nccl", device_id=torch.device(dev))
@@ -209,67 +172,106 @@ def main():
     if start:
         gguf_in.load(net, start)
     net.to(dev)
-    say("shape: %s, %.2f M parameters" % (s, s.params() / 1e6))
+    say("shape: %s, %.2f M parameters, PyTorch %s on %s" % (s, s.params() / 1e6, torch.__version__, torch.cuda.get_device_name() if cuda else "the CPU"))
+    if cuda:
+        why = M.choose_attention(s, dev, a.branches > 1)
+        if why:
+            sys.exit("attention: " + why)
+        say("attention: %s" % M.attention)
     mats = [p for n, p in net.named_parameters() if p.dim() == 2 and "embd" not in n]
     rest = [p for n, p in net.named_parameters() if not (p.dim() == 2 and "embd" not in n)]
     every = mats + rest
     muon = Muon(torch, mats, a.lr, decay=a.decay)
-    adam = torch.optim.AdamW(rest, lr=a.lr_embd, betas=(0.9, 0.98), weight_decay=0.0, fused=True)
-    body = net.body if a.no_compile else torch.compile(net.body, dynamic=False)
-    wait = [0.0]
+    adam = torch.optim.AdamW(rest, lr=a.lr_embd, betas=(0.9, 0.98), weight_decay=0.0, fused=cuda)
+    compiled = cuda and not a.no_compile
+    body = torch.compile(net.body, dynamic=False) if compiled else net.body
+    losses = torch.compile(M.losses, dynamic=True) if compiled else M.losses
+    feeder.pin(torch, dev)
+    total, before = a.steps, 0.0                 # steps in all; seconds that earlier calls took for their steps
+    loss_sum = torch.zeros(2, device=dev)
+    spent, calls = 0.0, 1
+    if step:
+        st = run.load(torch, dev)
+        assert st["step"] == step
+        with torch.no_grad():
+            for n, p in net.named_parameters():
+                p.copy_(st["net"][n])
+        muon.restore(st["muon"])
+        adam.load_state_dict(st["adam"])
+        loss_sum.copy_(st["loss_sum"])
+        total, before, spent, calls = st["total"], st["trained_s"], st["spent_s"], st["calls"] + 1
+        say("goes on after step %d of %s, call %d, %.0f s were spent" % (step, total or "?", calls, spent))
+    first = step
+    unit = a.tokens * 0.1 * a.parts              # about as many trained tokens as a step has; the same on any number of GPUs
+    left = lambda: a.limit - (time.time() - t_start) if a.limit else 1e9
 
-    def fetch(j):
-        t = time.time()
-        got = qs[j % a.workers].get()
-        wait[0] += time.time() - t
-        assert got[0] == batch_number(j, rank, world, a.parts)
-        ids = torch.frombuffer(bytearray(got[1]), dtype=torch.uint16).long()
-        kinds = torch.frombuffer(bytearray(got[2]), dtype=torch.uint8)
-        e = torch.tensor([0] + got[3], dtype=torch.int32)
-        ends = torch.full((docs + 1,), a.tokens, dtype=torch.int32)
-        ends[:len(e)] = e
-        start = torch.repeat_interleave(torch.cat([e, ends[-1:]])[:-1].long(), torch.diff(torch.cat([e, ends[-1:]])).long())
-        pos = (torch.arange(a.tokens) - start).clamp_(max=corpus.CTX - 1)
-        at = torch.nonzero(kinds[1:] > (0 if aux else 1)).flatten()  # the positions that predict a trained token
-        pin = lambda x: x.pin_memory().to(dev, non_blocking=True)
-        return pin(ids), pin(pos), pin(ends), pin(at), pin(ids[at + 1]), pin(kinds[at + 1])
+    def save():
+        if rank == 0:
+            run.save(torch, {"step": step, "total": total, "net": dict(net.named_parameters()), "muon": muon.state(), "adam": adam.state_dict(), "loss_sum": loss_sum,
+                             "trained_s": before + (time.time() - t0 if t0 else 0), "spent_s": spent + time.time() - t_start, "calls": calls})
+
+    def leave():
+        save()
+        say("step %d of %s is saved in %s; the same command goes on" % (step, total or "?", a.out))
+        if world > 1:
+            dist.barrier()
+        sys.stdout.flush()
+        os._exit(3)                              # worker queues may still hold batches
+
+    def profiler():
+        from torch.profiler import ProfilerActivity, profile
+        return profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])
 
     t0 = None
-    step = j = 0
-    total = a.steps
-    per = a.parts // world
-    aux = a.aux
-    nxt = fetch(0)
-    loss_sum = torch.zeros(2, device=dev)
-    unit = a.tokens * 0.1 * a.parts              # about as many trained tokens as a step has; the same on any number of GPUs
+    prof = None
+    saved = time.time()
     while not total or step < total:
-        if step == 3:                            # what compiles, compiles before the clock starts
-            torch.cuda.synchronize()
+        if step == first + 3:                    # what compiles, compiles before the clock starts
+            wait()
             t0 = time.time()
-            wait[0] = 0.0
+            feeder.waited = 0.0
             say("first steps done after %.1f s" % (t0 - t_start))
         if not total and step == 83:             # how many steps the time will hold
-            torch.cuda.synchronize()
-            t = torch.tensor([a.minutes * 60 * 80 / (time.time() - t0)], device=dev)
+            wait()
+            t = torch.tensor([a.minutes * 60 * (step - first - 3) / (time.time() - t0)], device=dev)
             if world > 1:
                 dist.broadcast(t, 0)
-            total = int(t.item())
+            total = max(step, int(t.item()))
             say("--steps %d" % total)
+        if a.profile and step == first + 6:
+            wait()
+            prof = profiler()
+            prof.__enter__()
+        if prof and step == first + 6 + a.profile:
+            wait()
+            prof.__exit__(None, None, None)
+            print(prof.key_averages().table(sort_by="self_cuda_time_total" if cuda else "self_cpu_time_total", row_limit=40, max_name_column_width=90), flush=True)
+            os._exit(0)
         done = step / total if total else 0.011
         k = schedule(done, flat=a.flat)
         aux = a.aux * max(0.0, 1 - 2 * done)
         for _ in range(per):
-            ids, pos, ends, at, goal, kind = nxt
-            with torch.autocast("cuda", torch.bfloat16):
-                h = body(M.Embed.apply(ids, net.token_embd.weight), pos, ends, corpus.CTX)
-                ce = torch.nn.functional.cross_entropy(net.logits(h[at]).float(), goal, reduction="none")
-            mine = (kind == 2).float()
-            sums = torch.stack([(ce * mine).sum(), mine.sum()])
-            loss = (sums[0] + aux * (ce * (1 - mine)).sum()) / unit
-            loss.backward()
-            loss_sum += sums.detach()
-            j += 1
-            nxt = fetch(j)
+            b = {n: x.to(dev, non_blocking=True) for n, x in feeder.get().items()}
+            which = "all" if aux else "own"
+            lay = M.Layout(b["q"], b["k"], b.get("rows"), b.get("live"), corpus.CTX)
+            weight = torch.tensor(aux, device=dev)
+
+            def forward():
+                with torch.autocast("cuda", torch.bfloat16, enabled=cuda):
+                    h = M.Take.apply(body(M.Embed.apply(b["ids"], net.token_embd.weight), b["pos"], lay), b[which])
+                    return losses(h, net.token_embd.weight, b[which + "-goal"], b[which + "-mine"], weight)
+            try:
+                loss, own, n = forward()
+                (loss / unit).backward()
+            except Exception as e:
+                if not compiled or step > first:
+                    raise
+                say("not compiled: %s" % str(e).strip().splitlines()[0][:300])
+                compiled, body, losses = False, net.body, M.losses
+                net.zero_grad(set_to_none=True)
+                loss, own, n = forward()
+                (loss / unit).backward()
+            loss_sum += torch.stack((own, n))
         if world > 1:
             joined = torch._utils._flatten_dense_tensors([p.grad for p in every])
             dist.all_reduce(joined)
@@ -282,28 +284,43 @@ def main():
         muon.step(k)
         net.zero_grad(set_to_none=True)
         step += 1
-        if step % 200 == 0:
+        if step % a.every == 0 and t0:
+            ls = loss_sum.tolist()               # the one place where the GPU is waited for
             now = time.time()
-            ls = loss_sum.tolist()
-            say("step %5d  %.2f  loss %.4f  %.2f M tokens/s  %.0f M tokens  waited %.0f of %.0f s" % (step, done, ls[0] / ls[1], (step - 3) * a.tokens * a.parts / (now - t0) / 1e6, step * a.tokens * a.parts / 1e6, wait[0], now - t0))
+            each = (now - t0) / (step - first - 3) if step > first + 3 else 0
+            say("step %5d of %s  loss %.4f  %.2f M tokens/s  %.0f M tokens, %.1f M said in this stretch  waited %.0f of %.0f s  %s" % (
+                step, total or "?", ls[0] / max(ls[1], 1), a.tokens * a.parts / each / 1e6 if each else 0, step * a.tokens * a.parts / 1e6, ls[1] * world / 1e6, feeder.waited, now - t0,
+                "%.0f s to go" % ((total - step) * each) if total else ""))
             loss_sum.zero_()
-    torch.cuda.synchronize()
-    say("steps %d, %.0f M tokens, %.1f s since start" % (step, step * a.tokens * a.parts / 1e6, time.time() - t_start))
-    for p in ws:
-        p.terminate()
+        if world == 1 and step < (total or step + 1):
+            if left() < 5 + 3 * (time.time() - t0) / max(1, step - first - 3) if t0 else left() < 5:
+                wait()
+                leave()
+            if t0 and time.time() - saved > a.save and step > 83:
+                save()
+                saved = time.time()
+    wait()
+    trained = before + (time.time() - t0 if t0 else 0)
+    if step > first:
+        save()
+    say("steps %d, %.0f M tokens, %.1f s of steps, %.1f s since start" % (step, step * a.tokens * a.parts / 1e6, trained, spent + time.time() - t_start))
+    feeder.stop()
+    if step > first and left() < (90 if a.eval and cuda else 15):
+        leave()
     state = {n: p.detach().float().cpu().numpy() for n, p in net.named_parameters()}
     if rank == 0:
         files = gguf_out.write_all(a.out, a.name, s, tok, state)
-        say("wrote", " ".join("%s %d" % (os.path.basename(f), os.path.getsize(f)) for f in files), "%.1f s" % (time.time() - t_start))
+        say("wrote", " ".join("%s %d" % (os.path.basename(f), os.path.getsize(f)) for f in files), "%.1f s" % (spent + time.time() - t_start))
     if a.eval:
         sets = {"hand": cases.hand()} if rank == 0 else {}
-        for i, (kind, noisy) in enumerate((("homes", False), ("templates", False), ("homes", True), ("templates", True))):
+        for i, (kind, noisy) in enumerate((("homes", False), ("templates", False), ("homes", True), ("templates", True), ("which", False))):
             if (i + 1) % world == rank:
                 sets[kind + ("-noisy" if noisy else "")] = cases.generated(kind, a.eval, noisy)
         evaluate(torch, net, tok, sets, dev, a.out, rank)
     if world > 1:
         dist.barrier()
-    print("done, %.1f s" % (time.time() - t_start), flush=True)
+    run.done()
+    print("done, %.1f s in %d call%s" % (spent + time.time() - t_start, calls, "s" if calls > 1 else ""), flush=True)
     sys.stdout.flush()
     os._exit(0)                                  # worker queues may still hold batches
 

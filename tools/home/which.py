@@ -3,12 +3,20 @@
 import words as W
 from acts import act, args, speak, told
 from players import MEDIA_KEYS
-from refer import GENERIC, names, norm
+from refer import GENERIC, KIND, names, norm
 from talk import Skip, or_list, the
+
+
+KINDS = {}       # the kinds that a word may mean; a lamp goes by its name
+for _key, (_one, _) in KIND.items():
+    for _w in set(_one) - {"lamp"}:
+        KINDS.setdefault(_w, []).append(_key)
 
 
 def which_one(k):
     r = k.rng
+    if k.hard and r.random() < 0.45:
+        return several_here(k)
     x = r.random()
     if x < 0.4:
         return which_word(k)
@@ -111,8 +119,8 @@ def which_word(k):
         raise Skip
     if k.here:
         near = [e for e in cands if e.area == k.here]
-        if len(near) == 1:
-            raise Skip
+        if len(near) == 1 or not near and w in KINDS and any(k.home.of(d, k.here, cls=c or None) for d, c in KINDS[w]):
+            raise Skip                  # the one that is here; the kind of which there is one here
         cands = near or cands
     if not 2 <= len(cands) <= 4 or len({e.name for e in cands}) < len(cands):
         raise Skip
@@ -122,6 +130,68 @@ def which_word(k):
     ln, s = k.line(key, lambda z: "{t_bare}" not in z.text and "(is|are)" not in z.text and "them" not in z.text, {"t": r.choice(("the ", "the ", "the ", "my ", "")) + w, **fill})
     text = k.finish(k.wrap(ln, s))
     k.answer("which", text, ask_options(k, cands), {"ask": [e.name for e in cands]})
+    if r.random() < 0.75:
+        after_ask(k, cands, tool, params)
+
+
+def alike(k, area):
+    """{word: devices of the room whose name has it}, for words that two or more have, and that mean nothing else."""
+    pool = {}
+    for e in k.home.of(area=area):
+        for w in {x for n in names(e) for x in norm(n).split()} & set(W.ALIKE):
+            pool.setdefault(w, []).append(e)
+    out = {}
+    for w, es in sorted(pool.items()):
+        dom, cls, _ = W.ALIKE[w]
+        kind = (dom, cls if dom == "cover" else "")
+        if len(es) < 2 or len(es) > 4 or {e.domain for e in es} != {dom} or len({e.name for e in es}) < len(es) or w in k.refs.by_name or w in k.refs.area_words:
+            continue
+        if kind in KIND and w in KIND[kind][0] and w != "lamp" and len(k.home.of(dom, area, cls=cls or None)) > len(es):
+            continue                    # another of the kind, called something else: nobody knows which are meant
+        out[w] = es
+    return out
+
+
+NUMBERS = {2: "two", 3: "three", 4: "four"}
+
+
+def several_here(k):
+    """A word that several things of one room share: "the lamp" is to be asked about, "both lamps" is not."""
+    r = k.rng
+    named = r.random() < 0.22                # the room is said, and need not be this one
+    rooms = [a.name for a in k.home.areas if alike(k, a.name)] if named else [k.here] if k.here else []
+    if not rooms:
+        raise Skip
+    area = r.choice(rooms)
+    pool = alike(k, area)
+    if named:                                # "the kitchen fan" is a room and a kind
+        pool = {w: es for w, es in pool.items() if w in ("lamp", "tv") or w not in GENERIC}
+    if not pool:
+        raise Skip
+    w = r.choice(list(pool))
+    cands = pool[w]
+    at = ""
+    if named:
+        if any(norm(a + " " + w) in k.refs.by_name for a in [area] + k.home.area(area).aliases):
+            raise Skip
+        at = " " + k.in_area(area)
+    elif r.random() < 0.18:
+        at = r.choice((" in here", " here", " in this room", " over here"))
+    key, tool, params, fill = some_doing(k, cands[0].domain)
+    if tool not in k.has:
+        raise Skip
+    fill = {a: b for a, b in fill.items() if a != "t_bare"}
+    x = r.random()
+    many = W.ALIKE[w][2]
+    if x < 0.22:                             # all that bear the word
+        n = len(cands)
+        forms = ["both %s" % many, "both the %s" % many, "both of the %s" % many, "the two %s" % many, "both my %s" % many] if n == 2 else ["all %s %s" % (NUMBERS[n], many), "the %s %s" % (NUMBERS[n], many), "all %s of the %s" % (NUMBERS[n], many)]
+        ts = [k.refs.ent(e) for e in cands]
+        text = speak(k, key, lambda z: "{t_bare}" not in z.text and "(is|are)" not in z.text and " it" not in z.text, t=r.choice(forms) + at, **fill)
+        return k.do(tool, text, [(tool, args(tool, t, params)) for t in ts], " ".join(told(k, tool, t, params) for t in ts), None, None, tool, {})
+    t = r.choice(("the ", "the ", "the ", "the ", "my ", "our ", "that ", "")) + (k.area_say(area) + " " + w if named and r.random() < 0.35 else w + at)
+    ln, s = k.line(key, lambda z: "{t_bare}" not in z.text and "(is|are)" not in z.text and "them" not in z.text, {"t": t, **fill})
+    k.answer("which", k.finish(k.wrap(ln, s)), ask_options(k, cands), {"ask": [e.name for e in cands]})
     if r.random() < 0.75:
         after_ask(k, cands, tool, params)
 
