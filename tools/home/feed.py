@@ -2,6 +2,7 @@
 """Batches for training: made by worker processes while the GPU works, in an order that depends on nothing but the seed."""
 import gc
 import multiprocessing as mp
+import os
 import queue
 import threading
 import time
@@ -19,6 +20,7 @@ def batch_number(j, rank, world, parts):
 
 
 def worker(w, n, first, o, tok_path, q, rank, world):
+    parent = os.getppid()
     tok = bpe.Tokenizer.load(tok_path)
     gc.freeze()
     gc.set_threshold(200000, 20, 20)
@@ -26,7 +28,14 @@ def worker(w, n, first, o, tok_path, q, rank, world):
     while True:
         b = batch_number(j, rank, world, o.parts)
         x = corpus.batch(tok, o.seed, b, o.tokens, SEQS, o.branches)
-        q.put((b, *(a.tobytes() for a in (x.ids, x.kinds, x.pos, x.q, x.k, x.rows))))
+        got = (b, *(a.tobytes() for a in (x.ids, x.kinds, x.pos, x.q, x.k, x.rows)))
+        while True:
+            try:
+                q.put(got, timeout=2)
+                break
+            except queue.Full:
+                if os.getppid() != parent:       # nobody is left to take it
+                    os._exit(1)
         j += n
 
 

@@ -211,6 +211,7 @@ def main():
                              "trained_s": before + (time.time() - t0 if t0 else 0), "spent_s": spent + time.time() - t_start, "calls": calls})
 
     def leave():
+        feeder.stop()
         save()
         say("step %d of %s is saved in %s; the same command goes on" % (step, total or "?", a.out))
         if world > 1:
@@ -245,6 +246,7 @@ def main():
         if prof and step == first + 6 + a.profile:
             wait()
             prof.__exit__(None, None, None)
+            feeder.stop()
             print(prof.key_averages().table(sort_by="self_cuda_time_total" if cuda else "self_cpu_time_total", row_limit=40, max_name_column_width=90), flush=True)
             os._exit(0)
         done = step / total if total else 0.011
