@@ -21,6 +21,7 @@ struct saying {
 	struct audio_out *file, *card;
 	struct hearth_err err;
 	int status;
+	uint64_t samples;
 };
 
 static int on_audio(void *ctx, uint64_t id, const int16_t *pcm, size_t n, bool first)
@@ -38,6 +39,7 @@ static void on_done(void *ctx, uint64_t id, int status, uint64_t samples)
 {
 	struct saying *s = ctx;
 
+	s->samples += samples;
 	if (status && !s->status) {
 		s->status = status;
 		err_set(&s->err, status, "the speech engine failed: %s", strerror(-status));
@@ -91,6 +93,8 @@ int main_say(int argc, char **argv)
 	tts_drain(tts, -1);
 	if (!code && s.status)
 		code = complain(EXIT_OUTPUT, "%s", s.err.text);
+	if (!code && !s.samples)
+		code = complain(EXIT_USAGE, "there is nothing in it that can be said");
 	if (!code && s.file && audio_out_commit(s.file, &s.err))
 		code = complain(EXIT_OUTPUT, "%s", s.err.text);
 	if (!code && s.card)

@@ -357,6 +357,8 @@ def say_writes_a_wav_or_nothing():
     assert rate in (8000, 16000, 22050) and max(a) > 1000
     r = run("say", "-o", path("no/where.wav"), "hello")
     assert r.returncode == 9 and not os.path.exists(path("no")), r.stderr
+    for nothing in ("", " ", "***", "\U0001f600"):
+        refused(run("say", "-o", path("reply.wav"), nothing), 2, "nothing in it that can be said")
     r = run("say", "--voice", "nobody", "hello")
     assert r.returncode == 11 and len(r.stderr.splitlines()) == 1, r.stderr
 
