@@ -270,8 +270,8 @@ static int measure(struct wav_reader *r, struct hearth_err *err)
 		if (r->data_size < 0)
 			r->data_size = there - there % r->frame_bytes; /* a stream that was stopped */
 		if (r->data_size > there)
-			return err_set(err, -EBADMSG, "%s: cut off: its header promises %.2f s of sound, the file holds %.2f s",
-				       r->name, (double)r->data_size / per_second, (double)there / per_second);
+			return err_set(err, -EBADMSG, "%s: cut off: its header promises %.2f s of sound (%lld bytes), the file holds %.2f s (%lld bytes)",
+				       r->name, (double)r->data_size / per_second, (long long)r->data_size, (double)there / per_second, (long long)there);
 	}
 	if (r->data_size >= 0 && r->data_size % r->frame_bytes)
 		return broken(r, err, "its samples end within a frame");

@@ -242,7 +242,7 @@ static void a_cut_off_wav_is_refused_with_both_lengths(void **state)
 {
 	ramp(16000, 16000);
 	w.n -= 16000;
-	refused(-EBADMSG, "cut off: its header promises 1.00 s of sound, the file holds 0.50 s");
+	refused(-EBADMSG, "cut off: its header promises 1.00 s of sound (32000 bytes), the file holds 0.50 s (16000 bytes)");
 	ramp(16000, 100);
 	w.n = 16;
 	refused(-EBADMSG, "ends within its header");
