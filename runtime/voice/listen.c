@@ -13,6 +13,7 @@
 #define BLOCK 320               /* 20 ms: what a sound card gives at a time */
 #define NS_PER_SAMPLE (1000000000.0 / AUDIO_RATE)
 #define LEAD_MS 200             /* silence before a file: a room was quiet before */
+#define NOISY 4                 /* times the patience: so long noises may go on without a word */
 #define TAIL_MS 2000            /* silence after the end of a file, until the pause is long enough */
 
 struct listen {
@@ -245,6 +246,7 @@ static void *run(void *arg)
 	struct listen *l = arg;
 	int16_t pcm[BLOCK];
 	struct hearth_err err = { 0 };
+	const int64_t patience = (int64_t)l->opts.patience_ms * AUDIO_RATE / 1000;
 	int64_t start = mono_ns(), paced_from = 0, quiet_from = 0, tail = 0, lead = 0;
 	ssize_t n = 1;
 
@@ -296,7 +298,8 @@ static void *run(void *arg)
 				sleep_until(start + (int64_t)((double)(l->pos - paced_from + (int64_t)have) * NS_PER_SAMPLE));
 			take(l, pcm, have);
 		}
-		if (!l->open && !l->ended && l->pos - quiet_from > (int64_t)l->opts.patience_ms * AUDIO_RATE / 1000) {
+		/* Nobody speaks, be it silent or not: an hour of music is no hour of listening. */
+		if (!l->open && !l->ended && (l->pos - quiet_from > patience || l->pos > NOISY * patience)) {
 			tell(l, MAIL_HEARD_ALL, *l->next_id, mono_ns());
 			break;
 		}

@@ -631,6 +631,27 @@ def an_hour_of_audio_ends_in_time():
 
 
 @case(needs_model=True)
+def ten_minutes_of_music_are_not_all_listened_to():
+    rnd = random.Random(11)
+    bar = []
+    for _ in range(12):
+        f = rnd.choice((262, 294, 330, 349, 392, 440, 494, 523))
+        bar += [0.3 * math.exp(-i / 3000) * sum(math.sin(2 * math.pi * f * h * i / 8000) / h for h in (1, 2, 3)) / 2 for i in range(3000)]
+    p = path("tune.wav")
+    with wave.open(p, "wb") as f:
+        f.setnchannels(1)
+        f.setsampwidth(2)
+        f.setframerate(8000)
+        f.writeframes(array.array("h", [int(v * 32767) for v in bar + [0.0] * 8000]).tobytes() * 110)
+    for kind in ["energy"] + (["silero"] if os.path.exists(SILERO) else []):
+        r = turn("--json", "-o", "", "--vad", kind, p)
+        t = json.loads(r.stdout)["turns"][0]
+        assert r.returncode == 3 and not t["calls"], "%s: exit code %d, %s" % (kind, r.returncode, t)
+        assert t["heard_s"] < 150 and t["unheard_s"] > 400, t
+    os.unlink(p)
+
+
+@case(needs_model=True)
 def endless_speech_is_cut_and_no_command():
     s = spoken_samples("turn on the kitchen light", 16000)
     s = [v for v in s if abs(v) > 0.002] * 20
