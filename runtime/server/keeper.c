@@ -2,6 +2,7 @@
 #include "server/keeper.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -75,7 +76,7 @@ static void heed(struct keeper *k)
 	struct service *s = k->s;
 	struct hearth_event e;
 	uint64_t bytes;
-	bool all;
+	bool all, trim = false;
 
 	while (hearth_events_read(k->events, &e) == 1) {
 		/* That one is full whenever every session works; nothing that is kept could empty it. */
@@ -88,7 +89,11 @@ static void heed(struct keeper *k)
 		s->shed_bytes += engine_shed(s->engine, bytes, all);
 		if (all || e.level >= HEARTH_LEVEL_MEDIUM || e.type == HEARTH_EVENT_RECLAIM)
 			s->shed_bytes += grammars_shed(s->grammars);
+		trim |= all;
 	}
+	/* Then also what the C library keeps between requests. */
+	if (trim)
+		malloc_trim(0);
 }
 
 static void *keeper_main(void *arg)
