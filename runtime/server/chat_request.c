@@ -10,6 +10,7 @@
 #include "grammar/gbnf.h"
 #include "grammar/schema.h"
 #include "gguf/digest.h"
+#include "home/prompt.h"
 #include "server/grammars.h"
 
 #define MAX_MESSAGES 200000
@@ -291,12 +292,46 @@ static bool tool_calls(struct http_req *r, struct chat_request *q, const json_t 
 	return true;
 }
 
-static bool messages(struct http_req *r, struct chat_request *q, struct chat_msg **ret, size_t *ret_n)
+/* What the configuration lets a conversation begin with that has no system message; how many messages of @m. -1: no memory. */
+static int begin_with(struct service *s, struct chat_request *q, struct chat_msg *m)
+{
+	char *system = NULL, *now = NULL;
+	struct home_told *told = NULL;
+	struct tm tm;
+	int rc;
+
+	if (s->cfg->chat_system) {
+		m[0] = (struct chat_msg){ .role = CHAT_SYSTEM, .content = s->cfg->chat_system };
+		return 1;
+	}
+	if (!s->cfg->chat_home)
+		return 0;
+	pthread_mutex_lock(&s->home_lock);
+	home_now(s->home, &tm);
+	rc = home_prompt_system(s->home, &system);
+	if (!rc)
+		rc = home_told_new(&told);
+	if (!rc)
+		rc = home_prompt_now(told, s->home, &tm, NULL, &now);
+	pthread_mutex_unlock(&s->home_lock);
+	home_told_free(told);
+	system = own(q, system);
+	now = own(q, now);
+	if (rc || !system || !now)
+		return -1;
+	m[0] = (struct chat_msg){ .role = CHAT_SYSTEM, .content = system };
+	m[1] = (struct chat_msg){ .role = CHAT_SYSTEM, .content = now };
+	return 2;
+}
+
+static bool messages(struct service *s, struct http_req *r, struct chat_request *q, struct chat_msg **ret, size_t *ret_n)
 {
 	const json_t *list = json_object_get(q->body, "messages");
+	bool has_system = false;
 	struct chat_msg *m;
 	size_t i;
 	json_t *j;
+	int more;
 
 	if (!json_is_array(list) || !json_array_size(list)) {
 		http_error(r, 400, "invalid_value", "messages", "\"messages\" must be a non-empty list");
@@ -306,7 +341,7 @@ static bool messages(struct http_req *r, struct chat_request *q, struct chat_msg
 		http_error(r, 400, "invalid_value", "messages", "%zu messages; at most %d are taken", json_array_size(list), MAX_MESSAGES);
 		return false;
 	}
-	m = (struct chat_msg *)(void *)own(q, calloc(json_array_size(list), sizeof(*m)));
+	m = (struct chat_msg *)(void *)own(q, calloc(json_array_size(list) + 2, sizeof(*m)));
 	if (!m) {
 		http_error(r, 500, NULL, NULL, "out of memory");
 		return false;
@@ -326,6 +361,7 @@ static bool messages(struct http_req *r, struct chat_request *q, struct chat_msg
 			http_error(r, 400, "invalid_value", "messages", "messages[%zu].role must be system, developer, user, assistant or tool", i);
 			return false;
 		}
+		has_system |= m[i].role == CHAT_SYSTEM;
 		m[i].content = content_text(r, q, json_object_get(j, "content"), i);
 		if (!m[i].content)
 			return false;
@@ -335,6 +371,18 @@ static bool messages(struct http_req *r, struct chat_request *q, struct chat_msg
 	}
 	*ret = m;
 	*ret_n = json_array_size(list);
+	if (!has_system) {
+		struct chat_msg first[2] = { 0 };
+
+		more = begin_with(s, q, first);
+		if (more < 0) {
+			http_error(r, 500, NULL, NULL, "out of memory");
+			return false;
+		}
+		memmove(m + more, m, *ret_n * sizeof(*m));
+		memcpy(m, first, (size_t)more * sizeof(*m));
+		*ret_n += (size_t)more;
+	}
 	return true;
 }
 
@@ -538,7 +586,7 @@ static bool encode_chat(struct service *s, struct http_req *r, struct chat_reque
 			}
 		}
 	}
-	if (!messages(r, q, &m, &n))
+	if (!messages(s, r, q, &m, &n))
 		return false;
 	if (ret_prompt) {
 		rc = chat_render(s->chat, m, n, &co, &text, &err);

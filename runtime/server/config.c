@@ -68,6 +68,7 @@ void config_done(struct config *c)
 	for (uint32_t i = 0; i < c->n_wy; i++)
 		listen_done(&c->wy[i].at);
 	free(c->wy_prompt);
+	free(c->chat_system);
 	free(c->model);
 	free(c->model_id);
 	free(c->backend);
@@ -350,8 +351,9 @@ static void wyoming_addresses(struct reader *r, yaml_node n, struct config *c)
 
 static void read_all(struct reader *r, struct config *c)
 {
-	static const char *const top[] = { "model", "cache", "memory", "http", "speech", "wyoming", "keys", "log", NULL };
+	static const char *const top[] = { "model", "chat", "cache", "memory", "http", "speech", "wyoming", "keys", "log", NULL };
 	static const char *const model[] = { "path", "id", "backend", "kv", "context", "sessions", "threads", "chunk", "thinking", "jump_forward", "embeddings", NULL };
+	static const char *const chat[] = { "system", "home", NULL };
 	static const char *const cache[] = { "enabled", "file", "max", "seconds", NULL };
 	static const char *const memory[] = { "device", "device_required", "weights_max", "kv_max", "tenants", NULL };
 	static const char *const http[] = { "enabled", "host", "port", "unix", "tls_cert", "tls_key", "cors", "max_body",
@@ -359,7 +361,7 @@ static void read_all(struct reader *r, struct config *c)
 	static const char *const speech[] = { "stt", "tts", "voice", "lm", "dict", "home", "cache", "vad", "wake", "wake_threshold", NULL };
 	static const char *const wyoming[] = { "enabled", "host", "port", "unix", "zeroconf", "services", "listen", "prompt", "tools", NULL };
 	static const char *const log[] = { "json", NULL };
-	yaml_node n;
+	yaml_node n, chat_at;
 
 	if (!yaml_root(r->y))
 		return;
@@ -384,6 +386,11 @@ static void read_all(struct reader *r, struct config *c)
 		r->rc = yaml_refuse(r->y, yaml_get(r->y, n, "embeddings"), -EINVAL, r->err, "\"embeddings\" must be auto, mean, last or off");
 	if (!r->rc && strcmp(c->kv, "int8") && strcmp(c->kv, "f16"))
 		r->rc = yaml_refuse(r->y, yaml_get(r->y, n, "kv"), -EINVAL, r->err, "\"kv\" must be int8 or f16");
+	chat_at = section(r, "chat", chat);
+	text(r, chat_at, "system", &c->chat_system);
+	flag(r, chat_at, "home", &c->chat_home);
+	if (!r->rc && c->chat_home && c->chat_system)
+		r->rc = yaml_refuse(r->y, chat_at, -EINVAL, r->err, "\"system\" stands instead of \"home\"");
 	n = section(r, "cache", cache);
 	flag(r, n, "enabled", &c->cache_on);
 	file_name(r, n, "file", &c->cache_file);
@@ -416,6 +423,8 @@ static void read_all(struct reader *r, struct config *c)
 	file_name(r, n, "home", &c->home);
 	file_name(r, n, "cache", &c->cache);
 	file_name(r, n, "vad", &c->vad);
+	if (!r->rc && c->chat_home && !c->home)
+		r->rc = yaml_refuse(r->y, chat_at, -EINVAL, r->err, "\"home\" needs \"speech.home\"");
 	n = section(r, "wyoming", wyoming);
 	listen_at(r, n, &c->wyoming);
 	wyoming_addresses(r, n, c);

@@ -52,6 +52,9 @@ struct config {
 	uint32_t ctx, sessions, threads, chunk;
 	bool thinking;             /* default for requests that do not say */
 	bool jump_forward;         /* compute what a grammar forces in one step */
+	/* chat: what a conversation begins with that brings no system message of its own */
+	char *chat_system;         /* NULL: nothing */
+	bool chat_home;            /* the home of speech.home, and what is true there now */
 	/* cache: of prompts' beginnings */
 	bool cache_on;
 	char *cache_file;          /* NULL: it ends with the process */

@@ -279,6 +279,34 @@ def test_no_tools():
     d.stop()
 
 
+def test_begin_with():
+    """What a conversation begins with that brings no system message: as configured, and nothing by itself."""
+    def prompt(d, *messages):
+        return call(d, "POST", "/apply-template", {"messages": [{"role": r, "content": c} for r, c in messages]}, key=None)[1]["prompt"]
+
+    base = BASE.replace("context: 2048", "context: 4096") + "http: {port: 0}\n"
+    d = Daemon(text=base)
+    plain = prompt(d, ("user", "hi"))
+    check("<|im_start|>system" not in plain, "nothing is added by itself", plain)
+    d.stop()
+    d = Daemon(text=base + "chat: {system: 'Speak like a butler.'}\n")
+    check(prompt(d, ("user", "hi")) == "<|im_start|>system\nSpeak like a butler.<|im_end|>\n" + plain, "a configured system message stands first")
+    check("butler" not in prompt(d, ("system", "Be brief."), ("user", "hi")) and "butler" not in prompt(d, ("developer", "Be brief."), ("user", "hi")), "and not where the client brings one")
+    a = call(d, "POST", "/v1/chat/completions", chat("hi", messages=[{"role": "user", "content": "hi"}]), key=None)[1]["usage"]["prompt_tokens"]
+    b = call(d, "POST", "/v1/responses", {"input": "hi", "max_output_tokens": 4}, key=None)[1]["usage"]["input_tokens"]
+    c = call(d, "POST", "/v1/responses", {"input": "hi", "instructions": "Be brief.", "max_output_tokens": 4}, key=None)[1]["usage"]["input_tokens"]
+    check(a == b and b != c, "the same in a response without instructions", (a, b, c))
+    d.stop()
+    d = Daemon(text=base + f"chat: {{home: true}}\nspeech: {{home: {os.path.join(ROOT, 'docs/examples/home.yaml')}}}\n")
+    home = call(d, "GET", "/v1/home", key=None)[1]
+    p = prompt(d, ("user", "is the front door locked"))
+    check(p.count("<|im_start|>system") == 2 and home["instructions"].split("\n")[0] in p, "a home is told, and what is true there", p)
+    s, j, _ = call(d, "POST", "/v1/chat/completions", {"messages": [{"role": "user", "content": "is the front door locked"}], "temperature": 0, "max_tokens": 40}, key=None)
+    check(s == 200 and "lock" in j["choices"][0]["message"]["content"].lower(), "a bare question about it is answered", j)
+    print("# " + json.dumps(j["choices"][0]["message"]["content"]))
+    check(d.stop() == 0, "it ends cleanly")
+
+
 def send(d, data, wait=30):
     """What comes back for raw bytes; the time it took."""
     c = socket.create_connection(("127.0.0.1", d.port), timeout=wait)
@@ -464,7 +492,7 @@ def main():
         return 0
     only = sys.argv[1:]
     shared = None
-    for fn in (test_check, test_systemd, test_loading, test_reload, test_budget, test_tenants, test_no_tools, test_broken_http, test_oversize, test_slow, test_slow_readers, test_stop_under_load):
+    for fn in (test_check, test_systemd, test_loading, test_reload, test_budget, test_tenants, test_no_tools, test_begin_with, test_broken_http, test_oversize, test_slow, test_slow_readers, test_stop_under_load):
         if only and fn.__name__[5:] not in only:
             continue
         try:
