@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <stdbool.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
@@ -228,14 +229,15 @@ static const struct tool {
 	double min, max;
 	const char *text;          /* slot that must be there, a text */
 	const char *when;          /* without a place: the devices in this state */
+	bool every;                /* without a place: all of them ("all lights to 20 percent": there is no other way to say it) */
 	const char *slots[9];
 } tools[] = {
 	{ "HassTurnOn", SWITCHED | BIT(HOME_SCENE) | BIT(HOME_SCRIPT), turn_on, .slots = { PLACE, "domain", "device_class" } },
 	{ "HassTurnOff", SWITCHED, turn_off, .slots = { PLACE, "domain", "device_class" } },
-	{ "HassLightSet", BIT(HOME_LIGHT), light_set, .slots = { PLACE, "domain", "brightness", "color", "temperature" } },
+	{ "HassLightSet", BIT(HOME_LIGHT), light_set, .every = true, .slots = { PLACE, "domain", "brightness", "color", "temperature" } },
 	{ "HassSetPosition", BIT(HOME_COVER), set_position, "position", 0, 100, .slots = { PLACE, "domain", "device_class" } },
-	{ "HassFanSetSpeed", BIT(HOME_FAN), fan_speed, "percentage", 0, 100, .slots = { PLACE, "domain" } },
-	{ "HassClimateSetTemperature", BIT(HOME_CLIMATE), climate_set, "temperature", -1, -1, .slots = { PLACE, "domain" } },
+	{ "HassFanSetSpeed", BIT(HOME_FAN), fan_speed, "percentage", 0, 100, .every = true, .slots = { PLACE, "domain" } },
+	{ "HassClimateSetTemperature", BIT(HOME_CLIMATE), climate_set, "temperature", -1, -1, .every = true, .slots = { PLACE, "domain" } },
 	{ "HassMediaPause", BIT(HOME_MEDIA_PLAYER), media_pause, .when = "playing", .slots = { PLACE } },
 	{ "HassMediaUnpause", BIT(HOME_MEDIA_PLAYER), media_play, .when = "paused", .slots = { PLACE } },
 	{ "HassMediaNext", BIT(HOME_MEDIA_PLAYER), media_skip, .when = "playing", .slots = { PLACE } },
@@ -327,7 +329,7 @@ static json_t *act_on(struct act *a, const struct tool *t)
 		goto done;
 	n = home_select(a->home, a->args, t->domains, t->apply == turn_on || t->apply == turn_off, who, a->why, WHY);
 	/* Nobody said which: those that are in the state that the wish is about, if any, else the only one. */
-	if (n > 1 && !home_slot(a->args, "name") && !home_slot(a->args, "area") && !home_slot(a->args, "floor") &&
+	if (n > 1 && !t->every && !home_slot(a->args, "name") && !home_slot(a->args, "area") && !home_slot(a->args, "floor") &&
 	    !json_object_get(a->args, "domain") && !json_object_get(a->args, "device_class")) {
 		size_t k = 0;
 

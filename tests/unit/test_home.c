@@ -145,6 +145,12 @@ static void covers_locks_fans_and_heating(void **state)
 	call("HassVacuumReturnToBase", "{'name':'Rosie'}", "{'success':true,'changed':[{'name':'Rosie','state':'returning'}]}", 1);
 }
 
+static void a_value_without_a_place_is_for_all(void **state)
+{
+	call("HassLightSet", "{'brightness':20}", "{'success':true,'changed':[{'name':'Ceiling Light','state':'on'},{'name':'Counter Light','state':'on'},{'name':'Ceiling Light','state':'on'}]}", 3);
+	call("HassLightSet", "{'area':'Bedroom','brightness':35}", "{'success':true,'changed':[{'name':'Ceiling Light','state':'on'}]}", 1);
+}
+
 static void media_without_a_name_is_what_plays(void **state)
 {
 	call("HassSetVolume", "{'volume_level':50}", "{'success':true,'changed':[{'name':'Speaker','state':'playing'}]}", 1);
@@ -275,6 +281,7 @@ int main(void)
 		T(names_must_be_known_and_clear),
 		T(lights_are_set),
 		T(covers_locks_fans_and_heating),
+		T(a_value_without_a_place_is_for_all),
 		T(media_without_a_name_is_what_plays),
 		T(lists),
 		T(timers),
