@@ -643,11 +643,10 @@ def ten_minutes_of_music_are_not_all_listened_to():
         f.setsampwidth(2)
         f.setframerate(8000)
         f.writeframes(array.array("h", [int(v * 32767) for v in bar + [0.0] * 8000]).tobytes() * 110)
-    for kind in ["energy"] + (["silero"] if os.path.exists(SILERO) else []):
-        r = turn("--json", "-o", "", "--vad", kind, p)
-        t = json.loads(r.stdout)["turns"][0]
-        assert r.returncode == 3 and not t["calls"], "%s: exit code %d, %s" % (kind, r.returncode, t)
-        assert t["heard_s"] < 150 and t["unheard_s"] > 400, t
+    r = turn("--json", "-o", "", "--vad", "energy", p) # the one that music keeps awake
+    t = json.loads(r.stdout)["turns"][0]
+    assert r.returncode == 3 and not t["calls"], "exit code %d, %s" % (r.returncode, t)
+    assert t["heard_s"] < 150 and t["unheard_s"] > 400, t
     os.unlink(p)
 
 
