@@ -31,7 +31,7 @@ struct ear_sound {
 int ear_new(struct ear **ret_ear);
 void ear_free(struct ear *e);
 
-/* Takes about 2 ms for a second of sound. -EIO when the front end fails. */
+/* Takes a millisecond or two for a second of sound. -EIO when the front end fails. */
 int ear_hear(struct ear *e, const int16_t *pcm, size_t n, struct ear_sound *ret);
 
 #endif

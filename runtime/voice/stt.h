@@ -66,18 +66,9 @@ struct stt_options {
 	const char *dict;       /* its dictionary */
 	float threshold;        /* score below which it is no command */
 	int partial_ms;         /* between looks at the partial text; 0: none */
-	bool unsure;            /* the detector before it takes any loud sound for speech: see below */
+	bool unsure;            /* the detector before it takes any loud sound for speech: the sound must be more like a voice (ear.h) */
 	int max_s;              /* longest utterance; a longer one is no command */
 };
-
-/*
- * Behind a detector that cannot tell speech from other sounds, noises come
- * here and the nearest words are found in some. Then a text needs a score of
- * STT_UNSURE_MORE over the threshold and STT_UNSURE_WORDS to be a command, and
- * what is below the threshold is taken for a noise (STT_NOTHING).
- */
-#define STT_UNSURE_MORE  0.55f
-#define STT_UNSURE_WORDS 3
 
 void stt_defaults(struct stt_options *o);
 

@@ -48,8 +48,14 @@
  * sounds that Silero took for a voice, the others for those that were only loud.
  */
 #define LIKE_VOICE   -2.5
-#define SURE_VOICE   -0.6
-#define SURE_CLEAR   0.72   /* a growl and a motor repeat themselves, but not as well */
+#define MAYBE_VOICE  -0.6
+#define MAYBE_CLEAR  0.72   /* a growl and a motor repeat themselves, but not as well */
+#define SURE_VOICE   2.0
+#define SURE_CLEAR   0.76
+#define SURE_MORE    0.25   /* over the threshold: a command then */
+#define SPOKEN       4.5    /* somebody spoke, even where the words are none */
+#define MAYBE_MORE   0.55   /* a command, though the voice is not sure */
+#define MAYBE_WORDS  3
 
 /*
  * While audio arrives, the channel (loudness, microphone) is taken to be as in
@@ -309,9 +315,18 @@ int stt_decoder_end(struct stt_decoder *d, struct stt_evidence *ret)
 
 enum stt_verdict stt_decoder_verdict(const struct stt_evidence *e, float threshold, bool unsure)
 {
-	if (!e->speech || (unsure && (e->score < threshold || e->sound.voice < SURE_VOICE || e->sound.clear < SURE_CLEAR)))
+	const struct ear_sound *s = &e->sound;
+	bool sure = s->voice >= SURE_VOICE && s->clear >= SURE_CLEAR;
+
+	if (!e->speech)
 		return STT_NOTHING;
-	if (unsure && (e->words < STT_UNSURE_WORDS || e->score < threshold + STT_UNSURE_MORE))
-		return STT_REJECTED;
-	return e->score < threshold ? STT_REJECTED : STT_COMMAND;
+	if (!unsure)
+		return e->score >= threshold ? STT_COMMAND : STT_REJECTED;
+	if (s->voice < MAYBE_VOICE || s->clear < MAYBE_CLEAR)
+		return STT_NOTHING;
+	if (e->score < threshold)
+		return sure && s->voice >= SPOKEN ? STT_REJECTED : STT_NOTHING;
+	if ((sure && e->score >= threshold + SURE_MORE) || (e->words >= MAYBE_WORDS && e->score >= threshold + MAYBE_MORE))
+		return STT_COMMAND;
+	return STT_REJECTED;
 }

@@ -294,10 +294,10 @@ static int open_vad(struct voice *v, struct hearth_err *err)
 
 	vad_options_of(&v->opts, &o);
 	if (!v->opts.vad_weights)
-		snprintf(v->vad_note, sizeof(v->vad_note), "no weights of the Silero detector are set up: the energy detector is used, and commands of one or two words are not taken");
+		snprintf(v->vad_note, sizeof(v->vad_note), "no weights of the Silero detector are set up: the energy detector is used");
 	ret = vad_open(&o, &acc, &v->vad, err);
 	if (ret == -ENOENT && o.kind == VAD_SILERO) {
-		snprintf(v->vad_note, sizeof(v->vad_note), "no weights of the Silero detector at %s: the energy detector is used, and commands of one or two words are not taken", o.weights);
+		snprintf(v->vad_note, sizeof(v->vad_note), "no weights of the Silero detector at %s: the energy detector is used", o.weights);
 		o.kind = VAD_ENERGY;
 		ret = vad_open(&o, &acc, &v->vad, err);
 	}

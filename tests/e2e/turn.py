@@ -598,6 +598,13 @@ def speech_that_is_no_command_is_exit_4():
 
 
 @case(needs_model=True)
+def without_silero_short_commands_and_other_speech_are_told_apart():
+    r = turn("--json", "-o", "", "--vad", "energy", spoken("lights.wav", "lights off"), spoken("fox.wav", "the quick brown fox jumps over the lazy dog and never looks back"), command())
+    t = json.loads(r.stdout)["turns"]
+    assert [x["end"] for x in t] == ["answered", "not a command", "answered"] and t[0]["transcript"] == "lights off", [(x["end"], x["transcript"], x["score"]) for x in t]
+
+
+@case(needs_model=True)
 def any_rate_width_and_channel_count_is_heard():
     text = "turn on the kitchen light"
     for name, kw in (("r8ch.wav", dict(channels=8)), ("r24.wav", dict(width=3)), ("rfloat.wav", dict(tag=3)), ("r44.wav", dict(rate=44100)), ("r48s.wav", dict(rate=48000, channels=2))):

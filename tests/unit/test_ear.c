@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "voice/ear.h"
+#include "voice/stt_decoder.h"
 
 #define N (2 * EAR_RATE)
 
@@ -144,6 +145,43 @@ static void one_sound_leaves_nothing_for_the_next(void **state)
 	assert_memory_equal(&s, &t, sizeof(s));
 }
 
+static void a_verdict_weighs_the_words_and_the_sound(void **state)
+{
+	static const struct {
+		int words;
+		double score, voice, clear;
+		enum stt_verdict silero, energy; /* the detector before it */
+	} t[] = {
+		{ 5, 1.0, 6.0, 0.90, STT_COMMAND, STT_COMMAND },
+		{ 2, 1.0, 6.0, 0.90, STT_COMMAND, STT_COMMAND },
+		{ 2, 0.3, 6.0, 0.90, STT_COMMAND, STT_COMMAND },
+		{ 2, 0.1, 6.0, 0.90, STT_COMMAND, STT_REJECTED },
+		{ 2, 1.0, 1.5, 0.90, STT_COMMAND, STT_REJECTED },
+		{ 2, 1.0, 6.0, 0.74, STT_COMMAND, STT_REJECTED },
+		{ 3, 0.6, 0.0, 0.74, STT_COMMAND, STT_COMMAND },
+		{ 3, 0.5, 0.0, 0.74, STT_COMMAND, STT_REJECTED },
+		{ 5, 1.0, -1.0, 0.90, STT_COMMAND, STT_NOTHING },
+		{ 5, 1.0, 6.0, 0.70, STT_COMMAND, STT_NOTHING },
+		{ 5, -0.1, 6.0, 0.90, STT_REJECTED, STT_REJECTED },
+		{ 5, -0.1, 4.0, 0.90, STT_REJECTED, STT_NOTHING },
+		{ 5, -0.1, 6.0, 0.74, STT_REJECTED, STT_NOTHING },
+	};
+
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		struct stt_evidence e = { .words = t[i].words, .score = t[i].score, .sound = { .voice = t[i].voice, .clear = t[i].clear }, .speech = true };
+
+		assert_int_equal(stt_decoder_verdict(&e, 0, false), t[i].silero);
+		assert_int_equal(stt_decoder_verdict(&e, 0, true), t[i].energy);
+		/* Both move with the threshold. */
+		e.score += 0.7;
+		assert_int_equal(stt_decoder_verdict(&e, 0.7f, false), t[i].silero);
+		assert_int_equal(stt_decoder_verdict(&e, 0.7f, true), t[i].energy);
+		e.speech = false;
+		assert_int_equal(stt_decoder_verdict(&e, 0, false), STT_NOTHING);
+		assert_int_equal(stt_decoder_verdict(&e, 0, true), STT_NOTHING);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -153,6 +191,7 @@ int main(void)
 		cmocka_unit_test(a_noise_is_none),
 		cmocka_unit_test(short_long_and_silent_sounds_are_judged_too),
 		cmocka_unit_test(one_sound_leaves_nothing_for_the_next),
+		cmocka_unit_test(a_verdict_weighs_the_words_and_the_sound),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
