@@ -194,5 +194,5 @@ int main(void)
 		cmocka_unit_test(a_verdict_weighs_the_words_and_the_sound),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return UNIT_RUN(tests);
 }
