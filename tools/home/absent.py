@@ -3,7 +3,7 @@
 import re
 
 import words as W
-from acts import speak
+from acts import speak, target
 from homes import made_up
 from refer import GENERIC, names, norm
 from talk import Skip, the
@@ -154,6 +154,23 @@ def no_device(k):
     k.last = None
 
 
+def out_of_range(k):
+    """More, or less, than there is."""
+    r = k.rng
+    x = r.random()
+    if x < 0.35:
+        t = target(k, "climate", "eeea")
+        f = k.home.unit == "fahrenheit"
+        v = r.choice((5, 10, 20, 30, 110, 120, 150, 200, 300, 500, 1000)) if f else r.choice((0, 1, 2, 3, 45, 50, 60, 70, 80, 100, 200, 500, 1000))
+        text, lim = speak(k, "temp", t=lambda _: k.say(t), v=lambda _: k.degrees(v)), "40 to 95 degrees" if f else "5 to 35 degrees"
+    else:
+        d, key = r.choice((("light", "bright"), ("light", "bright"), ("fan", "fan"), ("cover", "position"), ("media_player", "volume")))
+        t = target(k, d, "eeea")
+        v = r.choice((105, 110, 120, 130, 150, 200, 200, 250, 300, 400, 500, 1000))
+        text, lim = speak(k, key, t=lambda _: k.say(t), v=lambda _: k.number(v) + r.choice((" percent", " percent", "%" if k.st.digits else " per cent")), n=lambda _: k.number(v)), "0 to 100 percent"
+    k.answer("cannot", text, "Sorry, that goes from %s." % lim, {"no": 1})
+
+
 def near_miss(k):
     """Words that share a part with a device of this home, and mean none: "the floor fan", with a floor lamp."""
     r = k.rng
@@ -192,6 +209,8 @@ def known_words(k, n):
 
 
 def cannot(k):
+    if k.hard and k.rng.random() < 0.25:
+        return cannot_here(k)
     text = speak(k, "cannot")
     s = text.lower()
     ws = set(norm(text).split()) - GENERIC - COMMON
@@ -202,6 +221,15 @@ def cannot(k):
         "I can't set alarms, but I can set a timer." if "alarm" in s or "wake me" in s else \
         "Sorry, I don't know that." if q else "Sorry, I can't do that."
     k.answer("cannot", text, reply, {"no": 1})
+
+
+def cannot_here(k):
+    """About what is here, and still nothing that a home knows or does."""
+    t = target(k, k.rng.choice(("light", "light", "switch", "fan", "media_player", "vacuum", "cover")), "e")
+    ln, s = k.line("cannot_home", None, {"t": lambda _: k.say(t)})
+    if "{t}" not in ln.text and any(set(norm(s).split()) & set(norm(n).split()) for e in k.home.of("scene") + k.home.of("script") for n in names(e)):
+        raise Skip
+    k.answer("cannot", k.finish(k.wrap(ln, s)), "Sorry, I don't know that." if re.match(r"(how|when|since|who|where|why)", ln.text) else "Sorry, I can't do that.", {"no": 1})
 
 
 COMMON = set("the a an of my me i is it in on off to for and at do does what what's who how when where which with you your this that tell read set make get open turn good night time day home new old one two".split())

@@ -29,7 +29,7 @@ for _key, (_s, _p) in KIND.items():
 ONE["tv"] = ("media_player", "")
 NUMBER = "|".join(("a", "to", "by", "at", "full", "half", *ONES, *TENS[2:]))
 THE = {"the", "my", "our", "this", "that", "those", "these"}
-WHOLE = {"all", "every", "everything", "everywhere", "both", "each", "house", "home", "whole", "rest", "other", "others", "entire", "any", "anywhere", "a"}
+WHOLE = {"and", "plus", "then", "also", "except", "but", "not", "apart", "bar", "all", "every", "everything", "everywhere", "both", "each", "house", "home", "whole", "rest", "other", "others", "entire", "any", "anywhere", "a"}
 
 
 def situation(k, text, here):
@@ -84,7 +84,7 @@ def rows(n, seed):
         turns += len(k.turns)
         for t in k.turns:
             text = k.messages[t["at"]][1]
-            if k.messages[t["at"]][0] != "user" or t["intent"] in ("follow-up", "chat", "cannot", "question", "time", "no device", "HassStartTimer", "HassBroadcast", "HassListAddItem"):
+            if k.messages[t["at"]][0] != "user" or t["intent"] in ("follow-up", "chat", "cannot", "question", "time", "no device", "HassStartTimer", "HassBroadcast") or "List" in t["intent"]:
                 continue
             if t["at"] > 2 and k.messages[t["at"] - 1][1].endswith("?"):      # an answer to "which one?"
                 continue

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Whole conversations: which exchanges there are, and how often they come."""
-from absent import cannot, no_device
+from absent import cannot, no_device, out_of_range
 from acts import speak, target
 from comfort import fans, position, temps
 from follow import follow
@@ -10,9 +10,9 @@ from questions import q_area, q_count, q_list, q_locks, q_playing, q_state, q_te
 from refer import names, norm
 from robots import mower, vacuum
 from several import multi
-from switching import covers, everything, locks, onoff, scenes, wish
+from switching import all_but, covers, everything, locks, negated, onoff, scenes, wish
 from talk import Skip
-from timers import broadcast, timer, timer_more
+from timers import broadcast, timer, timer_more, two_timers
 from todo import lists
 from which import here_decides, lone, which_one
 
@@ -38,6 +38,15 @@ def chat(k):
         k.last = None
 
 
+def hard(fn):
+    """An exchange that so far only training has."""
+    def only(k):
+        if not k.hard:
+            raise Skip
+        return fn(k)
+    return only
+
+
 PLAN = [  # (weight, exchange)
     (15, onoff), (5, covers), (3, locks), (2.5, scenes), (2.5, everything), (9, lights), (7, lights_rel), (3.5, position), (3.5, fans), (6, temps),
     (12, media), (8, volume), (5, play), (8, vacuum), (6, mower), (9, lists), (6, timer), (5, timer_more), (2, broadcast), (6, multi),
@@ -47,7 +56,7 @@ PLAN = [  # (weight, exchange)
 MORE_OF = {which_one: 3.5, here_decides: 4, no_device: 1.6, lone: 2.5, q_state: 1.3, q_time: 0.7, cannot: 1.2, mower: 0.6, vacuum: 0.8, lists: 0.8}
 FNS = [f for _, f in PLAN]
 WEIGHTS = [w for w, _ in PLAN]
-TRAINING = (FNS, [w * MORE_OF.get(f, 1) for w, f in PLAN])
+TRAINING = ([*FNS, hard(negated), hard(all_but), hard(two_timers), hard(out_of_range)], [w * MORE_OF.get(f, 1) for w, f in PLAN] + [6, 8, 3, 5])
 
 
 def attempt(k, fn):

@@ -12,6 +12,7 @@ def position(k):
     if t.kind == "here" and len(t.ents) > 1:
         raise Skip
     v = r.choice((r.randrange(5, 100, 5), r.randrange(10, 100, 10), r.randint(1, 99)))
+    v = r.choice((33, 67)) if k.hard and r.random() < 0.12 else v
     x = r.random()
     if x < 0.25:
         return act(k, "HassSetPosition", speak(k, "position_half", t=lambda _: k.say(t)), "HassSetPosition", t, {"position": 50})
@@ -82,7 +83,7 @@ def temps(k):
     if x < 0.6:
         w, room, t = climate_where(k)
         need = None if w not in ("", "in here") else lambda x: "{room}" not in x.text
-        if t.ents and "thermostat" in k.refs.by_name and k.refs.by_name["thermostat"] != t.ents:
+        if t.ents and (len(t.ents) > 1 or "thermostat" in k.refs.by_name and k.refs.by_name["thermostat"] != t.ents):
             need2, need = need, lambda x: "thermostat" not in x.text and (need2 is None or need2(x))
         return act(k, "HassClimateSetTemperature", speak(k, "temp_room", need, **{"in": w, "room": room, "v": lambda _: k.degrees(v)}), "HassClimateSetTemperature", t, {"temperature": v})
     up = r.random() < 0.5

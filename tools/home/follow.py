@@ -5,6 +5,7 @@ from acts import act, args, clamp, norm_num, speak
 from homes import is_shopping
 from lighting import base_light
 from players import MEDIA_KEYS
+from questions import ask_live, state_words
 from talk import Skip, and_list, the
 from timers import timer_told
 
@@ -15,6 +16,10 @@ def follow(k):
     if not last:
         raise Skip
     tool, t, params = last["tool"], last["target"], last["params"]
+    if k.hard and r.random() < 0.35:
+        return follow_more(k, tool, t, params)
+    if tool == "listed":
+        raise Skip
     x = r.random()
     if last["undo"] and x < 0.18:
         text = speak(k, "undo")
@@ -64,6 +69,32 @@ def follow(k):
         text = speak(k, "and_too", t=lambda _: k.say(o))
         return act(k, "follow-up", text, tool, o, params)
     return same_target(k, t, tool, params)
+
+
+def follow_more(k, tool, t, params):
+    """Shorter and rarer ways to refer back."""
+    r = k.rng
+    if tool == "listed":
+        ts = params["multi"]
+        return k.do("follow-up", speak(k, "those_off"), [("HassTurnOff", args("HassTurnOff", m, {})) for m in ts], "Turned off %s." % and_list([k.desc(m) for m in ts]))
+    if t is None:
+        raise Skip
+    if tool in ("HassListAddItem", "HassListRemoveItem", "HassListCompleteItem"):
+        e = t.ents[0]
+        return ask_live(k, "follow-up", speak(k, "list_it"), {"name": e.name}, lambda: state_words(e), {"say": [[i] for i in e.state.get("items", [])] or [["nothing"]]})
+    x = r.random()
+    if t.domain == "media_player" and tool in (*MEDIA_KEYS, "HassMediaSearchAndPlay", "HassSetVolume", "HassSetVolumeRelative") and x < 0.5:
+        key, t2 = ("it_go", "HassMediaUnpause") if tool == "HassMediaPause" else r.choice((("it_stop", "HassMediaPause"), ("it_next", "HassMediaNext")))
+        if t2 not in k.has:
+            raise Skip
+        return act(k, "follow-up", speak(k, key), t2, t)
+    if x < 0.4 and tool in ("HassLightSet", "HassFanSetSpeed") and ("brightness" in params or "percentage" in params):
+        return act(k, "follow-up", speak(k, "it_max"), tool, t, {"brightness" if tool == "HassLightSet" else "percentage": 100})
+    if tool in ("HassMediaSearchAndPlay", "question") or t.domain in ("todo", "scene", "script", "vacuum", "lawn_mower"):
+        raise Skip
+    o = another(k, t, tool)
+    text = speak(k, "meant", t=lambda _: k.say(o))
+    act(k, "follow-up", text, tool, o, params)
 
 
 def another(k, t, tool):

@@ -31,6 +31,7 @@ def lights(k):
     x = r.random()
     say = lambda _: k.say(t)
     v = r.choice((r.randrange(5, 101, 5), r.randrange(10, 101, 10), r.randint(1, 100)))
+    v = r.choice((33, 67)) if k.hard and r.random() < 0.04 else v
     fixed = lambda: k.pct(r.choice((10, 20, 30, 40, 60, 80))) + r.choice(FIX) + k.pct(v)
     if x < 0.36:
         if r.random() < 0.06:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Questions about states and time."""
+import datetime
 import re
 
 import words as W
@@ -176,6 +177,8 @@ def q_which(k):
             return ("Yes, all lights%s are off." if off_q else "No lights are on%s.") % at
         return ("No, %s %s on." if off_q else "%s %s on%s.") % ((names_ if off_q else cap(names_), "is" if len(on) == 1 and not is_plural(on[0].name) else "are") + (() if off_q else (at,)))
     ask_live(k, "question", k.finish(x), q, reply, {"say": [[e.name] for e in on] or [["no", "off"]]})
+    if k.hard and len(on) > 1:
+        k.last = {"calls": [], "undo": None, "target": None, "tool": "listed", "params": {"multi": [k.refs.ent(e) for e in on]}}
 
 
 def q_count(k):
@@ -295,9 +298,10 @@ def q_list(k):
 
 def q_playing(k):
     w, t = where(k, "media_player")
-    if len(t.ents) != 1:
+    es = [e for e in t.ents if e.state["state"] == "playing"] if k.hard and len(t.ents) > 1 else t.ents
+    if len(es) != 1:
         raise Skip
-    e = t.ents[0]
+    e = es[0]
     on = w or ""
     if not w and t.kind == "ent" and k.rng.random() < 0.5:
         on = "on " + k.ent_say(e)
@@ -315,11 +319,16 @@ def q_time(k):
     r = k.rng
     c = k.home.clock
     key = r.choice(("q_time", "q_time", "q_time", "q_weekday", "q_date", "q_month", "q_year"))
+    if k.hard and r.random() < 0.2:
+        key = r.choice(("q_tomorrow", "q_tomorrow", "q_yesterday"))
     ln, x = k.line(key, None, {})
     text = k.finish(x)
     date = "%s %d %s" % (c.strftime("%A"), c.day, c.strftime("%B"))
     if key == "q_time":
         reply, exp = "It is %s." % clock_words(c), [["%d:%02d" % (c.hour % 12 or 12, c.minute), c.strftime("%H:%M")]]
+    elif key in ("q_tomorrow", "q_yesterday"):
+        wd = (c + datetime.timedelta(days=1 if key == "q_tomorrow" else -1)).strftime("%A")
+        reply, exp = ("Tomorrow is %s." if key == "q_tomorrow" else "Yesterday was %s.") % wd, [[wd]]
     elif key == "q_weekday":
         m = re.search(r"monday|tuesday|wednesday|thursday|friday|saturday|sunday", x)
         wd = c.strftime("%A")

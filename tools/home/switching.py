@@ -2,9 +2,9 @@
 """On and off, open and close, lock and unlock, scenes, whole rooms."""
 import re
 
-from acts import FIX, act, in_floor, some_ent, speak, target, templates_wrap, where
+from acts import FIX, act, args, in_floor, some_ent, speak, target, templates_wrap, undo_of, where
 from refer import Target, names, norm
-from talk import Skip
+from talk import Skip, and_list
 
 
 def onoff(k):
@@ -50,7 +50,8 @@ WISHES = [  # (a word of the name, what people say to have it on)
     (("dishwasher",), ("do the dishes", "wash the dishes", "start the dishes")),
     (("christmas",), ("light the christmas tree", "light up the tree")),
     (("charger",), ("charge the car", "start charging", "start charging the car")),
-    (("radiator", "heater"), ("warm up the heater", "start heating", "heat up the radiator")),
+    (("radiator",), ("heat up the radiator", "warm up the radiator")),
+    (("heater",), ("warm up the heater", "start the heater")),
     (("pump",), ("start pumping", "get the pump going")),
     (("ventilation",), ("ventilate", "get the ventilation going", "air the place")),
     (("fountain",), ("let the fountain flow", "start the water fountain")),
@@ -67,7 +68,7 @@ def wish(k):
     for words, says in WISHES:
         es = [e for e in k.home.entities if e.domain not in ("sensor", "binary_sensor", "scene", "script", "todo") and any(w in norm(n).split() for n in names(e) for w in words)]
         es = es if all(e.domain in (("light", "switch") if "christmas" in words else ("switch", "media_player", "fan")) for e in es) else []
-        if len(es) == 1:
+        if len(es) == 1 and not (words[0] in ("radiator", "heater") and k.home.of("climate")):
             opts.append((es[0], says))
     if not opts:
         raise Skip
@@ -98,6 +99,32 @@ def covers(k):
             raise Skip
         t.words = "the " + w
     act(k, "HassTurnOn" if on else "HassTurnOff", speak(k, "open" if on else "close", t=lambda _: k.say(t)), "HassTurnOn" if on else "HassTurnOff", t)
+
+
+def negated(k):
+    """What should not be: "the fan should not be on"."""
+    r = k.rng
+    key, tool, doms = r.choice((("off_not", "HassTurnOff", ("light", "light", "switch", "fan", "media_player")), ("off_not", "HassTurnOff", ("light", "light", "switch", "fan", "media_player")), ("on_not", "HassTurnOn", ("light", "light", "switch", "fan")),
+                                ("close_not", "HassTurnOff", ("cover",)), ("open_not", "HassTurnOn", ("cover",)), ("lock_not", "HassTurnOn", ("lock",))))
+    t = target(k, r.choice(doms), "eeeea")
+    act(k, tool, speak(k, key, t=lambda _: k.say(t)), tool, t)
+
+
+def all_but(k):
+    """A room's lights but one: the others, by name."""
+    r = k.rng
+    rooms = [a.name for a in k.home.areas if 2 <= len(k.home.of("light", a.name)) <= 6]
+    if not rooms:
+        raise Skip
+    area = k.here if k.here in rooms and r.random() < 0.6 else r.choice(rooms)
+    es = k.home.of("light", area)
+    kept = r.choice(es)
+    ts = [k.refs.ent(e) for e in es if e is not kept]
+    on = r.random() < 0.4
+    tool = "HassTurnOn" if on else "HassTurnOff"
+    at = r.choice(("in here", "", "here", "in this room")) if area == k.here and r.random() < 0.6 else k.in_area(area)
+    text = speak(k, "but_on" if on else "but_off", **{"t": lambda _: k.ent_say(kept), "in": at, "kind": r.choice(("lights", "lights", "lights", "lamps"))})
+    k.do(tool, text, [(tool, args(tool, t, {})) for t in ts], "%s %s." % ("Turned on" if on else "Turned off", and_list([k.desc(t) for t in ts])), [c for t in ts for c in undo_of(k, tool, t, {}) or []], None, tool, {"multi": ts})
 
 
 def locks(k):

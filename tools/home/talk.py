@@ -61,6 +61,7 @@ def clock_words(c):
 
 
 ONE_OF = {"speaker", "stereo", "player", "thermostat", "heater"}       # one device, where "the music" and "the heat" are the room's
+FRACTIONS = {33: ("a third", "one third", "a third of the way"), 67: ("two thirds", "two thirds of the way"), 20: ("a fifth",), 10: ("a tenth", "ten"), 75: ("three quarters of the way",), 25: ("a quarter of the way", "one quarter")}
 PLURAL = re.compile(r"(s|leds)$")
 UNCOUNT = re.compile(r"(ss|us|is|glass)$")
 
@@ -223,6 +224,21 @@ class Talk:
             return n if bare else self.article(n)
         raise Skip
 
+    def other_word(self, s, e):
+        """The same with another word for the thing ("telly"), where nothing else here could be meant by it."""
+        ws = s.split()
+        if {"in", "on"} & set(ws):
+            return s
+        for i, w in enumerate(ws):
+            for fam in W.OTHER_WORDS:
+                if w not in fam:
+                    continue
+                rest, all_ = set(norm(s).split()) - {w, "the", "my", "our", "this"}, {x for f in fam for x in f.split()}
+                if any(o is not e and set(norm(n).split()) & all_ and rest <= set(norm(n).split()) for o in self.home.entities for n in names(o)) or any(set(a.split()) & all_ for a in [*self.refs.area_words, *self.refs.floor_words]):
+                    return s
+                return " ".join(ws[:i] + [self.rng.choice([x for x in fam if x != w])] + ws[i + 1:])
+        return s
+
     def kind_word(self, domain, cls="", plural=None):
         s, p = KIND[(domain, cls)] if (domain, cls) in KIND else KIND[(domain, "")]
         plural = self.rng.random() < 0.7 if plural is None else plural
@@ -278,7 +294,8 @@ class Talk:
         if t.words:
             return t.words
         if t.kind == "ent":
-            return self.ent_say(t.ents[0], bare)
+            s = self.ent_say(t.ents[0], bare)
+            return self.other_word(s, t.ents[0]) if self.hard and self.rng.random() < 0.3 else s
         if t.kind == "room":
             return self.rng.choice(("everything %s" % self.in_area(t.area), "all the devices %s" % self.in_area(t.area), "everything %s" % self.in_area(t.area), "all %s" % self.in_area(t.area)))
         return self.group_say(t, bare)
@@ -288,6 +305,8 @@ class Talk:
 
     def pct(self, n):
         r = self.rng
+        if self.hard and n in FRACTIONS and r.random() < 0.3:
+            return r.choice(FRACTIONS[n])
         if n == 50 and r.random() < 0.15:
             return r.choice(("half", "half", "fifty fifty") if False else ("half",))
         if n == 25 and r.random() < 0.15:
@@ -361,6 +380,8 @@ class Talk:
     def by(self, steps, word=None):
         """(words, size): steps is (plain, a bit, a lot); word says what "by 15" counts."""
         r = self.rng
+        if self.hard and word == "degree" and r.random() < 0.12:
+            return r.choice((("a couple of degrees", 2), ("a couple degrees", 2), ("by a couple of degrees", 2), ("a few degrees", 3), ("by a few degrees", 3)))
         x = r.random()
         if x < 0.42:
             return "", steps[0]

@@ -57,6 +57,15 @@ def start_timer(k, text, slots):
          [("HassCancelTimer", {"name": slots["name"]} if "name" in slots else {})], None, "HassStartTimer", slots)
 
 
+def two_timers(k):
+    """Two at once, each with its name."""
+    r = k.rng
+    (d1, _, s1), (d2, _, s2) = k.duration(), k.duration()
+    a, b = r.sample(W.TIMERS, 2)
+    calls = [("HassStartTimer", {**s1, "name": a}), ("HassStartTimer", {**s2, "name": b})]
+    k.do("HassStartTimer", quiet(k, "timers_two", a=a, b=b, d1=d1, d2=d2), calls, "%s timer set, %s. %s timer set, %s." % (a.capitalize(), span(s1), b.capitalize(), span(s2)), [("HassCancelTimer", {"name": n}) for n in (a, b)], None, None, {})
+
+
 def timer_ref(k):
     """(words for an existing timer, slots): those that are set, or one that was set before."""
     r = k.rng

@@ -351,7 +351,7 @@ def here_decides(k):
             if k.refs.match(w, None, k.here):
                 raise Skip
             fill["t"] = "the " + w
-        ln, s = k.line(key, lambda z: "{room}" not in z.text and ("{t}" not in z.text or "t" in fill), fill)
+        ln, s = k.line(key, lambda z: "{room}" not in z.text and ("{t}" not in z.text or "t" in fill) and not (len(t.ents) > 1 and "thermostat" in z.text), fill)
         return act(k, tool, k.finish(k.wrap(ln, s)), tool, t, params)
     fill["t"] = t.words
     fill["t_bare"] = k.spoken_name(t.ents[0].name)

@@ -196,3 +196,9 @@ ALIKE = {  # a word that the names of several things in one room may share: doma
     "outlet": ("switch", "outlet", "outlets"), "socket": ("switch", "outlet", "sockets"), "charger": ("switch", "", "chargers"), "pump": ("switch", "", "pumps"), "sprinkler": ("switch", "", "sprinklers"), "monitor": ("switch", "", "monitors"),
     "humidifier": ("switch", "", "humidifiers"), "camera": ("switch", "", "cameras"), "purifier": ("switch", "", "purifiers"), "kettle": ("switch", "", "kettles"), "freezer": ("switch", "", "freezers"), "lock": ("lock", "", "locks"), "door": ("lock", "", "doors"),
 }
+
+OTHER_WORDS = (  # people's words for the same thing
+    ("tv", "telly", "television", "tele", "tv set", "telly box"), ("vacuum", "hoover", "vac"), ("ac", "aircon", "air con", "air conditioning"), ("fridge", "refrigerator"), ("washer", "washing machine"), ("dryer", "tumble dryer"),
+    ("plug", "socket", "outlet"), ("stereo", "hi fi", "sound system"), ("radiator", "heater"), ("couch", "sofa", "settee"), ("mower", "lawnmower", "lawn mower"), ("drapes", "curtains"), 
+    ("entrance", "entryway"), ("computer", "pc"), ("fireplace", "fire"), ("jacuzzi", "hot tub"), ("purifier", "air cleaner"), ("speaker", "loudspeaker", "sound box"), ("bulb", "light bulb"), ("coffee", "espresso"),
+)
