@@ -82,20 +82,21 @@ make -C "$kdir/build" M="$src/probe" "${kmake[@]}" modules >"$out/probe.log" 2>&
 
 # -- the programs
 # program OUT "COMPILER FLAGS" SOURCE...: one object a source, of the compiler's
-# cache where there is one; linked.
+# cache where there is one; linked with the libraries in $with.
 rm -rf "$out/obj"
 mkdir -p "$out/obj"
 program() {
-	local to=$1 how=$2 s o objs=
+	local to=$1 how=$2 s o objs= kind
 	shift 2
+	kind=$(echo "$how" | cksum | cut -d' ' -f1)
 	for s in "$@"; do
-		o=$out/obj/${how%% *}-$(echo "$s" | tr / -).o
+		o=$out/obj/$kind-$(echo "$s" | tr / -).o
 		# shellcheck disable=SC2086
 		[ -e "$o" ] || $(command -v ccache) $how -c -o "$o" "$s" || return 1
 		objs="$objs $o"
 	done
 	# shellcheck disable=SC2086
-	$how -o "$to" $objs
+	$how -o "$to" $objs ${with:-}
 }
 # Libraries of the guest's kind: this machine's, or Debian's for another.
 libs=
@@ -111,9 +112,9 @@ ctl_in_guest() {
 	other_libs || return 1
 	[ -n "$busybox" ] && ! ldd "$busybox" >/dev/null 2>&1 || { why="busybox-static is not installed"; return 1; }
 	# libyaml has a yaml_free of its own, which only a static link can see
-	$cc $flags -D_GNU_SOURCE -Dyaml_free=hearth_yaml_free -Iruntime -o "$root/hearthctl" tools/hearthctl*.c runtime/dev/*.c \
-		runtime/base/err.c runtime/base/yaml.c kmod/core/*.c \
-		${libs:-$(pkg-config --cflags libnl-genl-3.0)} -ljansson -lyaml -lnl-genl-3 -lnl-3 2>"$out/hearthctl.log" ||
+	with="-ljansson -lyaml -lnl-genl-3 -lnl-3" program "$root/hearthctl" \
+		"$cc $flags -D_GNU_SOURCE -Dyaml_free=hearth_yaml_free -Iruntime ${libs:-$(pkg-config --cflags libnl-genl-3.0)}" \
+		tools/hearthctl*.c runtime/dev/*.c runtime/base/err.c runtime/base/yaml.c kmod/core/*.c 2>"$out/hearthctl.log" ||
 		{ why="jansson, libyaml and libnl cannot be linked statically"; return 1; }
 	mkdir -p "$root/bin" "$root/tmp"
 	cp "$busybox" "$root/bin/busybox"
@@ -134,14 +135,15 @@ for p in $(sed -n 's/^\(vm_[a-z0-9_]*\).*/\1/p' "tests/vm/$list.list" | sort -u)
 	left_out "$p" && continue
 	case $p in
 	vm_libhearth) # the library's own unit tests, over the device
-		$cc $flags -D_GNU_SOURCE -Itests/vm/mini -Itests/unit -Iruntime -o "$root/$p" \
+		program "$root/$p" "$cc $flags -D_GNU_SOURCE -Itests/vm/mini -Itests/unit -Iruntime" \
 			tests/unit/test_device.c runtime/dev/*.c runtime/base/err.c kmod/core/*.c ;;
 	vm_load) # weights out of a file into the device's memory
 		other_libs || { echo "ok - $name: load # SKIP $why"; continue; }
-		uring=
-		{ [ -n "$libs" ] || pkg-config --exists liburing; } && uring="-DHEARTH_URING -luring"
-		$cc $flags -D_GNU_SOURCE -ffp-contract=off -Itests/vm/mini -Itests/unit -Iruntime -o "$root/$p" tests/unit/test_load.c \
-			tests/unit/synth.c runtime/gguf/*.c runtime/dev/*.c runtime/base/err.c kmod/core/*.c $libs $uring -lm ;;
+		have= uring=
+		{ [ -n "$libs" ] || pkg-config --exists liburing; } && have=-DHEARTH_URING uring=-luring
+		with="$uring -lm" program "$root/$p" \
+			"$cc $flags -D_GNU_SOURCE -ffp-contract=off -Itests/vm/mini -Itests/unit -Iruntime $have $libs" \
+			tests/unit/test_load.c tests/unit/synth.c runtime/gguf/*.c runtime/dev/*.c runtime/base/err.c kmod/core/*.c ;;
 	vm_hearthctl) # needs libraries, and a shell
 		ctl_in_guest || { echo "ok - $name: hearthctl # SKIP $why"; continue; } ;;
 	vm_*32) # a 32-bit program on the 64-bit kernel
