@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "token/utf8.h"
@@ -310,8 +311,10 @@ int main_turn(int argc, char **argv)
 	}
 	for (i = optind; i < argc && !j.text; i++) {
 		struct audio_in *in = NULL;
+		struct stat st;
 
-		if (strcmp(argv[i], "-") == 0)
+		/* A pipe can be read only once. */
+		if (strcmp(argv[i], "-") == 0 || (!stat(argv[i], &st) && S_ISFIFO(st.st_mode)))
 			continue;
 		if (audio_in_wav(argv[i], AUDIO_RATE, &in, &err))
 			return complain(EXIT_AUDIO, "%s", err.text);

@@ -614,6 +614,24 @@ def any_rate_width_and_channel_count_is_heard():
 
 
 @case(needs_model=True)
+def a_pipe_is_heard_too():
+    with open(command(), "rb") as f:
+        data = f.read()
+    os.mkfifo(path("pipe"))
+    for name in ("-", path("pipe"), "/dev/stdin"):
+        writer = None
+        if name == path("pipe"):
+            writer = subprocess.Popen(["sh", "-c", 'cat "$0" > "$1"', command(), name])
+        r = subprocess.run([HEARTH, "turn", "-m", MODEL, "-H", HOME, "--fast", "--json", "-o", "", name], input=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+        if writer:
+            writer.wait(timeout=60)
+        assert r.returncode == 0, "%s: exit code %d, %s" % (name, r.returncode, r.stderr)
+        assert json.loads(r.stdout)["turns"][0]["transcript"] == "turn on the kitchen light", name
+    r = subprocess.run([HEARTH, "turn", "-m", MODEL, "-H", HOME, "--fast", "--json", "-o", "", "-"], input=data[:20000], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+    assert r.returncode == 5 and b"cut off" in r.stderr, "exit code %d, %s" % (r.returncode, r.stderr)
+
+
+@case(needs_model=True)
 def a_1_khz_file_is_exit_5():
     s = spoken_samples("turn on the kitchen light", 16000)
     refused(turn("--json", "-o", "", wav("k1.wav", s[::16], rate=1000)), 5, "1000 Hz")
