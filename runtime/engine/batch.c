@@ -388,7 +388,16 @@ static bool take_token(struct engine *e, struct gen *g, uint32_t row, struct hea
 		if (g->res.n_out >= g->r.max_tokens || g->n_want > e->plan.ctx - 1)
 			f = GEN_LENGTH;
 	}
-	if (stop_push(&g->stop, text, len, s->text, &t.len, &which)) {
+	if (g->r.no_stop && g->r.no_stop(g->r.arg)) {
+		t.len = stop_flush(&g->stop, s->text);
+		memcpy(s->text + t.len, text, len);
+		t.len += len;
+		if (f != GEN_RUNNING) {
+			text = tok_stream_end(s->stream, &len);
+			memcpy(s->text + t.len, text, len);
+			t.len += len;
+		}
+	} else if (stop_push(&g->stop, text, len, s->text, &t.len, &which)) {
 		f = GEN_STOP;
 		g->res.stop_string = (int32_t)which;
 	} else if (f != GEN_RUNNING) {

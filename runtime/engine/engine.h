@@ -160,6 +160,8 @@ struct gen_request {
 	struct sampler_params sample;
 	const char *const *stop;    /* strings, copied */
 	uint32_t n_stop;
+	/* Whether stop strings do not count where the text is now: in a form that they must not cut. @arg; may be NULL. */
+	bool (*no_stop)(void *arg);
 	const int32_t *stop_tokens; /* besides the model's end-of-turn tokens; copied */
 	uint32_t n_stop_tokens;
 	bool ignore_eos;            /* for benchmarks */

@@ -627,6 +627,7 @@ static size_t longest(const struct gvocab *v, const uint8_t *text, size_t n)
 	return found;
 }
 
+#define PROBE_BYTES 2048u           /* without a choice that are looked at for the next one */
 #define WAY_MAX 65536u               /* bytes of a way to the end that is looked at */
 
 /* The shortest text from @at to the end, its length in *ret_n; NULL where there is none to be found. */
@@ -899,16 +900,18 @@ size_t gmatch_likely(struct gmatch *m, char *out, size_t cap)
 
 int gmatch_probe(struct gmatch *m, uint32_t choices)
 {
+	size_t n, k, left = PROBE_BYTES;
 	char forced[256];
 	uint8_t *text;
-	size_t n, k;
 
 	gmatch_restart(m);
-	for (; choices; choices--) {
+	for (; choices && left; choices--) {
 		/* Where there is no choice there is nothing to find out. */
-		while ((n = gmatch_likely(m, forced, sizeof(forced))))
+		while (left && (n = gmatch_likely(m, forced, left < sizeof(forced) ? left : sizeof(forced)))) {
 			gmatch_accept_bytes(m, forced, n);
-		if (!gmatch_mask(m) || m->sets[m->cur].may_end)
+			left -= n;
+		}
+		if (!left || !gmatch_mask(m) || m->sets[m->cur].may_end)
 			break;
 		text = shortest(m, m->cur, &n);
 		k = text ? longest(m->v, text, n) : 0;

@@ -87,6 +87,79 @@ static bool boolean(struct http_req *r, const json_t *b, const char *key, bool *
 	return true;
 }
 
+/*
+ * As OpenAI does it, a field that nobody knows is an error: it is a mistake in
+ * writing, or asks for what would not be done. @known, and what clients send to
+ * any server and can do without.
+ */
+bool chat_request_fields(struct http_req *r, const json_t *b, const char *const *known)
+{
+	static const char *const spare[] = {
+		/* OpenAI's, about storing, billing and speed */
+		"user", "safety_identifier", "store", "metadata", "service_tier", "prediction", "prompt_cache_retention", "verbosity",
+		/* llama-server's, vLLM's and Ollama's, about how, not what */
+		"cache_prompt", "id_slot", "timings_per_token", "return_progress", "return_tokens", "reasoning_format", "add_generation_prompt",
+		"keep_alive", "request_id", "session_id", "chat_id", "skip_special_tokens",
+	};
+	const char *key;
+	json_t *v;
+
+	json_object_foreach((json_t *)b, key, v) {
+		size_t i = 0, k = 0;
+
+		while (known[i] && strcmp(known[i], key))
+			i++;
+		while (k < sizeof(spare) / sizeof(spare[0]) && strcmp(spare[k], key))
+			k++;
+		/* Said to be none, it asks for nothing. */
+		if (known[i] || k < sizeof(spare) / sizeof(spare[0]) || json_is_null(v))
+			continue;
+		http_error(r, 400, "unknown_parameter", NULL, "the field \"%.80s\" is not known here; it would be ignored", key);
+		return false;
+	}
+	return true;
+}
+
+/* Those of the standard that say one thing only here. */
+static bool only_text(struct http_req *r, const json_t *b)
+{
+	const json_t *j = json_object_get(b, "modalities"), *v;
+	bool text = !j || json_is_null(j) || json_is_array(j);
+	size_t i;
+
+	json_array_foreach((json_t *)j, i, v)
+		text &= json_is_string(v) && !strcmp(json_string_value(v), "text");
+	if (!text) {
+		http_error(r, 400, "unsupported_value", "modalities", "\"modalities\" can only be [\"text\"] here; speech is made by /v1/audio/speech and /v1/realtime");
+		return false;
+	}
+	if (json_is_true(json_object_get(b, "echo"))) {
+		http_error(r, 400, "unsupported_value", "echo", "\"echo\" is not supported");
+		return false;
+	}
+	j = json_object_get(b, "best_of");
+	if (j && !json_is_null(j) && json_integer_value(j) != 1) {
+		http_error(r, 400, "unsupported_value", "best_of", "\"best_of\" can only be 1");
+		return false;
+	}
+	j = json_object_get(b, "suffix");
+	if (j && !json_is_null(j) && !(json_is_string(j) && !json_string_length(j))) {
+		http_error(r, 400, "unsupported_value", "suffix", "\"suffix\" is not supported");
+		return false;
+	}
+	j = json_object_get(b, "reasoning_effort");
+	if (j && !json_is_null(j) && !json_is_string(j)) {
+		http_error(r, 400, "invalid_value", "reasoning_effort", "\"reasoning_effort\" must be a text");
+		return false;
+	}
+	j = json_object_get(b, "chat_template_kwargs");
+	if (j && !json_is_null(j) && !json_is_object(j)) {
+		http_error(r, 400, "invalid_value", "chat_template_kwargs", "\"chat_template_kwargs\" must be an object");
+		return false;
+	}
+	return true;
+}
+
 static bool sampling(struct service *s, struct http_req *r, struct chat_request *q)
 {
 	const json_t *b = q->body, *j;
@@ -806,6 +879,13 @@ bool chat_request_parse(struct service *s, struct http_req *r, bool chat, struct
 
 bool chat_request_from(struct service *s, struct http_req *r, json_t *body, bool chat, struct chat_request *q)
 {
+	static const char *const known[] = {
+		"model", "messages", "prompt", "tools", "tool_choice", "parallel_tool_calls", "response_format", "grammar", "stop", "seed", "n",
+		"logprobs", "top_logprobs", "presence_penalty", "frequency_penalty", "repeat_penalty", "repeat_last_n", "logit_bias", "max_tokens",
+		"max_completion_tokens", "stream", "stream_options", "temperature", "top_p", "top_k", "min_p", "think", "reasoning_effort",
+		"chat_template_kwargs", "prompt_cache_key", "conversation_id", "nvext", "modalities", "echo", "best_of", "suffix", NULL,
+	};
+
 	memset(q, 0, sizeof(*q));
 	q->chat = chat;
 	q->body = body;
@@ -813,12 +893,16 @@ bool chat_request_from(struct service *s, struct http_req *r, json_t *body, bool
 		http_error(r, 500, NULL, NULL, "out of memory");
 		return false;
 	}
-	if (!chat_request_model(s, r, q->body) || !sampling(s, r, q) || !priority(s, r, q))
+	if (!chat_request_fields(r, q->body, known) || !only_text(r, q->body) || !chat_request_model(s, r, q->body) || !sampling(s, r, q) || !priority(s, r, q))
 		return false;
 	if (!(chat ? encode_chat(s, r, q, NULL) : encode_plain(s, r, q)))
 		return false;
 	if (!response_format(s, r, q) || (chat && !tool_choice(s, r, q)))
 		return false;
+	/* What a form needs is written however unwanted: then it always ends as what it is. */
+	for (uint32_t i = 0; q->grammar && i < q->sample.n_bias; i++)
+		if (q->bias[i].add < -1e6f)
+			q->bias[i].add = -1e6f;
 	return caching(s, r, q) && room(s, r, q);
 }
 

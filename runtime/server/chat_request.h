@@ -47,6 +47,8 @@ bool chat_request_from(struct service *s, struct http_req *r, json_t *body, bool
 bool chat_request_messages(struct service *s, struct http_req *r, struct chat_request *q, char **ret_prompt);
 void chat_request_done(struct chat_request *q);
 /* Whether the body's "model" means the one that is served; false: the 404 has been sent. */
+/* False, and the refusal sent: @b has a field that is neither in @known (ends with NULL) nor one to be ignored. */
+bool chat_request_fields(struct http_req *r, const json_t *b, const char *const *known);
 bool chat_request_model(struct service *s, struct http_req *r, const json_t *body);
 
 /* What the runner is asked for @q; its texts stay @q's. */

@@ -46,11 +46,23 @@ static void copy(json_t *to, const char *as, const json_t *from, const char *key
 json_t *responses_as_chat(struct http_req *r, const json_t *b)
 {
 	static const char *const same[] = { "model", "temperature", "top_p", "stream", "parallel_tool_calls", "seed", "prompt_cache_key", "conversation_id", "user", "nvext" };
+	static const char *const known[] = {
+		"model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "temperature", "top_p", "stream", "stream_options", "seed",
+		"prompt_cache_key", "conversation_id", "nvext", "max_output_tokens", "reasoning", "text", "previous_response_id", "background", "include",
+		"truncation", NULL,
+	};
 	const json_t *input = json_object_get(b, "input"), *tools = json_object_get(b, "tools"), *fmt = json_object_get(json_object_get(b, "text"), "format");
 	const char *word;
 	json_t *c, *msgs, *list, *v, *m;
 	size_t i;
 
+	if (!chat_request_fields(r, b, known))
+		return NULL;
+	/* What is cut must be said; what is to be included besides is nothing that there is. */
+	if (json_is_string(json_object_get(b, "truncation")) && strcmp(json_string_value(json_object_get(b, "truncation")), "disabled")) {
+		http_error(r, 400, "unsupported_value", "truncation", "\"truncation\" can only be disabled: a conversation is never cut here");
+		return NULL;
+	}
 	if (json_is_string(json_object_get(b, "previous_response_id"))) {
 		http_error(r, 400, "unsupported_value", "previous_response_id", "answers are not stored here; send the conversation in \"input\"");
 		return NULL;

@@ -307,6 +307,13 @@ static uint32_t on_force(void *arg, int32_t *ret_token, uint32_t cap)
 	return n;
 }
 
+static bool on_no_stop(void *arg)
+{
+	const struct run *r = arg;
+
+	return r->in_grammar && !r->thinking;
+}
+
 /* Gives the session back; once, by whoever comes first: the request's thread, or another that needs the session. */
 static void settle(void *arg)
 {
@@ -450,6 +457,8 @@ int run_start(const struct run_opts *o, struct run **ret, struct hearth_err *err
 	q.sample = o->sample;
 	q.stop = o->stop;
 	q.n_stop = o->n_stop;
+	if (r->match)
+		q.no_stop = on_no_stop;
 	q.prio = o->prio;
 	q.cache_key = o->cache_key;
 	q.pin_tokens = o->pin_tokens;

@@ -233,6 +233,30 @@ def test_chat(d):
           "log-probabilities with alternatives", lp[:2])
     s, j, _ = call(d, "POST", "/v1/completions", {"prompt": "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n", "max_tokens": 8, "temperature": 0})
     check(s == 200 and j["object"] == "text_completion" and isinstance(j["choices"][0]["text"], str), "completions answers", j)
+    # fields that nobody knows are refused, as OpenAI does it; those that clients send to any server, and can do without, are not
+    for field, value in (("temperatur", 0), ("functions", [{"name": "f"}]), ("web_search_options", {}), ("audio", {"voice": "x"}), ("modalities", ["text", "audio"]), ("echo", True),
+                         ("best_of", 3), ("suffix", "x"), ("reasoning_effort", 7), ("chat_template_kwargs", [])):
+        s, j, _ = call(d, "POST", "/v1/chat/completions", chat("hi", max_tokens=2, **{field: value}))
+        check(s == 400 and field in j["error"]["message"], "refused: the field " + field, (s, j))
+    s, j, _ = call(d, "POST", "/v1/responses", {"input": "hi", "max_output_tokens": 2, "temperatur": 0})
+    check(s == 400 and "temperatur" in j["error"]["message"], "and in a response", (s, j))
+    s, j, _ = call(d, "POST", "/v1/responses", {"input": "hi", "max_output_tokens": 2, "truncation": "auto"})
+    check(s == 400 and "truncation" in j["error"]["message"], "refused: to cut a conversation", (s, j))
+    s, j, _ = call(d, "POST", "/v1/chat/completions", chat("hi", max_tokens=2, user="u", store=False, metadata={"a": "b"}, service_tier="auto", safety_identifier="x", modalities=["text"], cache_prompt=True, audio=None))
+    check(s == 200, "what a client can do without is ignored", (s, j))
+    # a form is never cut by a stop text, nor made impossible by a bias
+    ids = {str(i): -100 for i in range(300)}
+    form = {"type": "json_schema", "json_schema": {"schema": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 6}}, "required": ["name"], "additionalProperties": False}}}
+    for name, more in (("stop texts", {"stop": ["\"", "name", "}"]}), ("biases", {"logit_bias": ids})):
+        for seed in (1, 2, 3):
+            s, j, _ = call(d, "POST", "/v1/chat/completions", chat("hi", max_tokens=60, temperature=2, seed=seed, response_format=form, **more))
+            check(s == 200 and isinstance(json.loads(j["choices"][0]["message"]["content"])["name"], str), f"a schema holds against {name} ({seed})", (s, j))
+            s, j, _ = call(d, "POST", "/v1/chat/completions", chat("turn on the lamp", max_tokens=200, temperature=2, seed=seed, tools=TOOLS, tool_choice="required", **more))
+            check(s == 200 and j["choices"][0]["finish_reason"] == "tool_calls", f"a call holds against {name} ({seed})", (s, j))
+    s, j, _ = call(d, "POST", "/v1/chat/completions", chat("say something", temperature=0, max_tokens=40))
+    words = j["choices"][0]["message"]["content"]
+    s, j, _ = call(d, "POST", "/v1/chat/completions", chat("say something", temperature=0, max_tokens=40, stop=[words[3:6]]))
+    check(s == 200 and j["choices"][0]["message"]["content"] == words[:words.index(words[3:6])], "a stop text still ends what is said freely", (words, j))
     # genie-claw's request: fields of its own are hints or ignored
     s, j, _ = call(d, "POST", "/v1/chat/completions", {"model": "jetson-llm", "messages": [{"role": "user", "content": "hi"}], "think": False, "temperature": 0.7,
                    "max_tokens": 8, "conversation_id": "c1", "nvext": {"agent_hints": {"priority": 1, "osl": 8}, "cache_control": {"type": "ephemeral", "prefix_bytes": 10}}})
