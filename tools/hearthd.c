@@ -417,8 +417,6 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	/* A thread a connection, and by default an arena for many of them: each keeps what its busiest hour took. */
 	mallopt(M_ARENA_MAX, 4);
-	/* A large buffer (a recording, a body) goes back to the system with its request; by default the first one moves that bound above the next. */
-	mallopt(M_MMAP_THRESHOLD, 256 << 10);
 	sfd = signalfd(-1, &set, SFD_CLOEXEC);
 	rc = keyring_new(&d.keys);
 	rc = rc ? err_set(&err, rc, "out of memory") : keyring_fill(d.keys, d.cfg.keys, d.cfg.n_keys, &err);
