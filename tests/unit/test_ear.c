@@ -165,6 +165,8 @@ static void a_verdict_weighs_the_words_and_the_sound(void **state)
 		{ 5, -0.1, 6.0, 0.90, STT_REJECTED, STT_REJECTED },
 		{ 5, -0.1, 4.0, 0.90, STT_REJECTED, STT_NOTHING },
 		{ 5, -0.1, 6.0, 0.74, STT_REJECTED, STT_NOTHING },
+		{ 5, -0.1, 0.1, 0.90, STT_REJECTED, STT_NOTHING },
+		{ 5, -0.1, -0.1, 0.90, STT_NOTHING, STT_NOTHING },
 	};
 
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
