@@ -516,6 +516,12 @@ static int grammar_of(struct service *s, const struct source *m, struct grammar 
 	return rc;
 }
 
+int chat_tools_grammar(struct service *s, const json_t *tools, const char *only, bool parallel, bool after_marker, struct grammar **ret,
+		       struct hearth_err *err)
+{
+	return grammar_of(s, &(struct source){ .kind = 't', .json = tools, .only = only, .parallel = parallel, .after_marker = after_marker }, ret, err);
+}
+
 static bool response_format(struct service *s, struct http_req *r, struct chat_request *q)
 {
 	const json_t *f = json_object_get(q->body, "response_format"), *schema, *js;
@@ -605,8 +611,7 @@ static bool tool_choice(struct service *s, struct http_req *r, struct chat_reque
 		return false;
 	}
 	q->mode = forced ? RUN_WHOLE : RUN_LAZY;
-	return !refused(r, grammar_of(s, &(struct source){ .kind = 't', .json = tools, .only = name, .parallel = parallel, .after_marker = !forced },
-				      &q->grammar, &err), "tools", &err);
+	return !refused(r, chat_tools_grammar(s, tools, name, parallel, !forced, &q->grammar, &err), "tools", &err);
 }
 
 /* -- whole requests ------------------------------------------------------------------- */

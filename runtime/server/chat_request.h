@@ -49,6 +49,9 @@ void chat_request_done(struct chat_request *q);
 /* Whether the body's "model" means the one that is served; false: the 404 has been sent. */
 /* False, and the refusal sent: @b has a field that is neither in @known (ends with NULL) nor one to be ignored. */
 bool chat_request_fields(struct http_req *r, const json_t *b, const char *const *known);
+/* grammar_from_tools(), or what it gave lately: with it come automata and masks that are made already. */
+int chat_tools_grammar(struct service *s, const json_t *tools, const char *only, bool parallel, bool after_marker, struct grammar **ret,
+		       struct hearth_err *err);
 bool chat_request_model(struct service *s, struct http_req *r, const json_t *body);
 
 /* What the runner is asked for @q; its texts stay @q's. */

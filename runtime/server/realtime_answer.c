@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/mono.h"
-#include "grammar/schema.h"
+#include "server/chat_request.h"
 #include "server/base64.h"
 #include "server/run.h"
 #include "server/service.h"
@@ -308,7 +308,7 @@ static int grammar_of(struct rt_session *c, struct grammar **ret, enum run_mode 
 	if (!json_array_size(k->tools) || k->choice == RT_NONE)
 		return 0;
 	*ret_mode = forced ? RUN_WHOLE : RUN_LAZY;
-	return grammar_from_tools(k->tools, k->tool, !k->tool, !forced, ret, err);
+	return chat_tools_grammar(c->s, k->tools, k->tool, !k->tool, !forced, ret, err);
 }
 
 static int generate(struct answer *a, struct hearth_err *err, struct gen_result *ret)
