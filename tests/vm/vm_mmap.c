@@ -431,6 +431,8 @@ static void another_node_of_the_device(void)
 static void a_region_is_only_for_mapping(void)
 {
 	char path[64], c;
+	struct stat st;
+	int pp[2];
 
 	set_up();
 	EXPECT(read(region, &c, 1) < 0);
@@ -438,6 +440,33 @@ static void a_region_is_only_for_mapping(void)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", region);
 	EXPECT(open(path, O_RDWR) < 0);
 	EXPECT(open(path, O_RDONLY) < 0);
+	/* Nor made longer, shorter or holed behind the module's back. */
+	EXPECT(!pipe(pp) && write(pp[1], "x", 1) == 1);
+	EXPECT(ftruncate(region, PAGE) < 0);
+	EXPECT(ftruncate(region, 2 * LEN) < 0);
+	EXPECT(fallocate(region, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, PAGE) < 0);
+	EXPECT(madvise(p, PAGE, MADV_REMOVE) < 0);
+	EXPECT(splice(pp[0], NULL, region, NULL, 1, 0) < 0);
+	EXPECT(splice(region, NULL, pp[1], NULL, 1, 0) < 0);
+	EXPECT(copy_file_range(region, NULL, region, &(loff_t){ PAGE }, PAGE, 0) < 0);
+	EXPECT(!fstat(region, &st) && st.st_size == LEN);
+	/* What its mode and flags are set to changes nothing of that. */
+	fchmod(region, 0777);
+	fcntl(region, F_SETFL, O_APPEND | O_DIRECT | O_NONBLOCK);
+	EXPECT(open(path, O_RDWR) < 0 && write(region, "x", 1) < 0);
+	p[LEN - 1] = 3;
+	EXPECT(!madvise(p, LEN, MADV_DONTNEED));
+	EXPECT_EQ(p[LEN - 1], 3);
+	/* Locked, kept out of dumps or moved out of the way: the pages stay where they are. */
+	EXPECT(!mlock(p, LEN) && !munlock(p, LEN));
+	madvise(p, LEN, MADV_DODUMP);
+	madvise(p, LEN, 20 /* COLD */);
+	madvise(p, LEN, 21 /* PAGEOUT */);
+	madvise(p, LEN, 12 /* MERGEABLE */);
+	madvise(p, LEN, 14 /* HUGEPAGE */);
+	EXPECT_EQ(p[LEN - 1], 3);
+	close(pp[0]);
+	close(pp[1]);
 	tear_down();
 }
 
