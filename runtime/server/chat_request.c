@@ -88,6 +88,27 @@ static bool boolean(struct http_req *r, const json_t *b, const char *key, bool *
 }
 
 /*
+ * Samplers that are not here, as llama.cpp's clients switch them off: with that
+ * value they ask for nothing. What goes with them is spare then.
+ */
+static bool switched_off(const char *key, const json_t *v)
+{
+	static const struct {
+		const char *key;
+		double off;
+	} samplers[] = {
+		{ "typical_p", 1 }, { "typ_p", 1 }, { "tfs_z", 1 }, { "mirostat", 0 }, { "mirostat_mode", 0 }, { "dynatemp_range", 0 },
+		{ "xtc_probability", 0 }, { "dry_multiplier", 0 }, { "top_n_sigma", -1 }, { "epsilon_cutoff", 0 }, { "eta_cutoff", 0 },
+		{ "length_penalty", 1 }, { "min_tokens", 0 }, { "n_probs", 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(samplers) / sizeof(samplers[0]); i++)
+		if (!strcmp(samplers[i].key, key))
+			return json_is_number(v) && json_number_value(v) == samplers[i].off;
+	return (!strcmp(key, "ignore_eos") || !strcmp(key, "use_beam_search")) && json_is_false(v);
+}
+
+/*
  * As OpenAI does it, a field that nobody knows is an error: it is a mistake in
  * writing, or asks for what would not be done. @known, and what clients send to
  * any server and can do without.
@@ -100,6 +121,9 @@ bool chat_request_fields(struct http_req *r, const json_t *b, const char *const 
 		/* llama-server's, vLLM's and Ollama's, about how, not what */
 		"cache_prompt", "id_slot", "timings_per_token", "return_progress", "return_tokens", "reasoning_format", "add_generation_prompt",
 		"keep_alive", "request_id", "session_id", "chat_id", "skip_special_tokens",
+		/* of samplers that are refused unless they are switched off */
+		"mirostat_tau", "mirostat_eta", "dynatemp_exponent", "xtc_threshold", "dry_base", "dry_allowed_length", "dry_penalty_last_n",
+		"dry_sequence_breakers",
 	};
 	const char *key;
 	json_t *v;
@@ -112,7 +136,7 @@ bool chat_request_fields(struct http_req *r, const json_t *b, const char *const 
 		while (k < sizeof(spare) / sizeof(spare[0]) && strcmp(spare[k], key))
 			k++;
 		/* Said to be none, it asks for nothing. */
-		if (known[i] || k < sizeof(spare) / sizeof(spare[0]) || json_is_null(v))
+		if (known[i] || k < sizeof(spare) / sizeof(spare[0]) || json_is_null(v) || switched_off(key, v))
 			continue;
 		http_error(r, 400, "unknown_parameter", NULL, "the field \"%.80s\" is not known here; it would be ignored", key);
 		return false;
