@@ -15,6 +15,7 @@
  * channels 16g .. of a value row for the same reason.
  */
 #include "kernels/launch.cuh"
+#include "kernels/q8.cuh"
 #include "kernels/rope.cuh"
 #include "kernels/tile.h"
 
@@ -419,27 +420,8 @@ static __global__ void __launch_bounds__(128, HD == 256 || (F16 && HD == 128) ? 
 
 		if (a.q8) {
 			const u32 units = tile_units(a.heads * HD);
-			u8 *q8 = a.q8 + (size_t)n * units * 384;
-			float amax = fmaxf(fmaxf(fabsf(v.x), fabsf(v.y)), fmaxf(fabsf(v.z), fabsf(v.w))), dd, inv;
-			int q0, q1, q2, q3, sum;
 
-			amax = fmaxf(amax, shfl_xor_f(amax, 1));
-			amax = fmaxf(amax, shfl_xor_f(amax, 2));
-			dd = amax * (1.0f / 127);
-			inv = amax > 0 ? 127 / amax : 0;
-			q0 = (int)rintf(v.x * inv);
-			q1 = (int)rintf(v.y * inv);
-			q2 = (int)rintf(v.z * inv);
-			q3 = (int)rintf(v.w * inv);
-			sum = q0 + q1 + q2 + q3;
-			sum += (int)shfl_xor_u((u32)sum, 1);
-			sum += (int)shfl_xor_u((u32)sum, 2);
-			if (!live)
-				return;
-			*(u32 *)(q8 + ((k / 256 * 4 + k % 64 / 16) * 4 + k % 256 / 64) * 16 + k % 16) =
-				(u32)(q0 & 255) | (u32)(q1 & 255) << 8 | (u32)(q2 & 255) << 16 | (u32)q3 << 24;
-			if (k % 16 == 0)
-				((float2 *)(q8 + units * 256))[k / 16] = make_float2(dd, dd * (float)sum);
+			q8_put4(a.q8 + (size_t)n * units * 384, units, k, v, live);
 		} else if (live && a.act) {
 			*(uint2 *)(a.act + act_pos(n, k, 0, a.groups)) = make_uint2(f2h2(v.x, v.y), f2h2(v.z, v.w));
 		} else if (live) {
