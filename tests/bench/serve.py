@@ -80,7 +80,7 @@ class Server:
             out = b""
             while b"[DONE]" not in out:
                 time.sleep(0.02)
-                more = s.recv(1 << 20)
+                more = s.recv(1 << 14)     # a large buffer would be made anew each time, at the cost of the engine
                 if not more:
                     sys.exit(f"{self.name}: broken off: {out[:500]!r}")
                 out += more

@@ -262,8 +262,9 @@ def test_chat(d):
             check(s == 200 and j["choices"][0]["finish_reason"] == "tool_calls", f"a call holds against {name} ({seed})", (s, j))
     s, j, _ = call(d, "POST", "/v1/chat/completions", chat("say something", temperature=0, max_tokens=40))
     words = j["choices"][0]["message"]["content"]
-    s, j, _ = call(d, "POST", "/v1/chat/completions", chat("say something", temperature=0, max_tokens=40, stop=[words[3:6]]))
-    check(s == 200 and j["choices"][0]["message"]["content"] == words[:words.index(words[3:6])], "a stop text still ends what is said freely", (words, j))
+    cut = words[3:6] or words[:1]
+    s, j, _ = call(d, "POST", "/v1/chat/completions", chat("say something", temperature=0, max_tokens=40, stop=[cut]))
+    check(s == 200 and j["choices"][0]["message"]["content"] == words[:words.index(cut)], "a stop text still ends what is said freely", (words, j))
     # genie-claw's request: fields of its own are hints or ignored
     s, j, _ = call(d, "POST", "/v1/chat/completions", {"model": "jetson-llm", "messages": [{"role": "user", "content": "hi"}], "think": False, "temperature": 0.7,
                    "max_tokens": 8, "conversation_id": "c1", "nvext": {"agent_hints": {"priority": 1, "osl": 8}, "cache_control": {"type": "ephemeral", "prefix_bytes": 10}}})
