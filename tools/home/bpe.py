@@ -39,8 +39,8 @@ def to_chars(s):
     return "".join(BYTES[b] for b in s.encode("utf-8"))
 
 
-def train(texts, n_vocab, power=0.6):
-    """Returns (tokens, merges); specials come last."""
+def count(texts):
+    """{word: how often}"""
     counts = {}
     for t in texts:
         for part in _SPECIAL_RE.split(t):
@@ -48,6 +48,15 @@ def train(texts, n_vocab, power=0.6):
                 continue
             for w in SPLIT.findall(part):
                 counts[w] = counts.get(w, 0) + 1
+    return counts
+
+
+def train(texts, n_vocab, power=0.6):
+    """Returns (tokens, merges); specials come last."""
+    return merge(count(texts), n_vocab, power)
+
+
+def merge(counts, n_vocab, power=0.6):
     words = [(list(to_chars(w)), max(1, round(c ** power))) for w, c in sorted(counts.items())]
     vocab = [BYTES[b] for b in range(256)]
     seen = set(vocab)

@@ -33,7 +33,8 @@ class Shape:
 
 try:
     from torch.nn.attention.varlen import varlen_attn
-    _CAUSAL = {"is_causal": True} if "is_causal" in inspect.signature(varlen_attn).parameters else {"window_size": (-1, 0)}
+    _KNOWS = inspect.signature(varlen_attn).parameters
+    _CAUSAL = {**({"is_causal": True} if "is_causal" in _KNOWS else {"window_size": (-1, 0)}), **({"enable_gqa": True} if "enable_gqa" in _KNOWS else {})}
 except ImportError:      # older PyTorch, and the CPU
     varlen_attn = None
 

@@ -26,14 +26,17 @@ import keep
 
 
 def vocab_part(a):
-    return list(map(corpus.text_of, (corpus.conversation("vocab %s/%d" % (a[0], i)) for i in range(a[1], a[2]))))
+    return bpe.count(corpus.text_of(corpus.conversation("vocab %s/%d" % (a[0], i))) for i in range(a[1], a[2]))
 
 
 def make_tokenizer(path, seed, n_vocab, procs, n=6000):
     step = (n + procs - 1) // procs
     with mp.get_context("fork").Pool(procs) as pool:
-        texts = [t for part in pool.map(vocab_part, [(seed, i, min(n, i + step)) for i in range(0, n, step)]) for t in part]
-    bpe.Tokenizer(*bpe.train(texts, n_vocab)).save(path + ".new")
+        counts = {}
+        for part in pool.map(vocab_part, [(seed, i, min(n, i + step)) for i in range(0, n, step)]):
+            for w, c in part.items():
+                counts[w] = counts.get(w, 0) + c
+    bpe.Tokenizer(*bpe.merge(counts, n_vocab)).save(path + ".new")
     os.replace(path + ".new", path)
 
 
@@ -247,7 +250,12 @@ def main():
             wait()
             prof.__exit__(None, None, None)
             feeder.stop()
-            print(prof.key_averages().table(sort_by="self_cuda_time_total" if cuda else "self_cpu_time_total", row_limit=40, max_name_column_width=90), flush=True)
+            for by in ("self_device_time_total", "self_cuda_time_total", "self_cpu_time_total") if cuda else ("self_cpu_time_total",):     # names differ from version to version
+                try:
+                    print(prof.key_averages().table(sort_by=by, row_limit=40, max_name_column_width=90), flush=True)
+                    break
+                except (AttributeError, KeyError, ValueError):
+                    pass
             os._exit(0)
         done = step / total if total else 0.011
         k = schedule(done, flat=a.flat)
