@@ -117,7 +117,7 @@ static bool embed_one(struct service *s, struct http_req *r, const struct tok_id
 /* One input as tokens; false: refused. */
 static bool encode(struct service *s, struct http_req *r, const json_t *in, size_t at, struct tok_ids *ret)
 {
-	const uint32_t ctx = engine_the_plan(s->engine)->ctx;
+	const uint32_t most = service_most_tokens(s, http_who(r));
 	size_t i;
 	json_t *v;
 
@@ -141,9 +141,9 @@ static bool encode(struct service *s, struct http_req *r, const json_t *in, size
 		http_error(r, 400, "invalid_value", "input", "input[%zu] must be a text or a list of token ids", at);
 		return false;
 	}
-	if (!ret->n || ret->n > ctx) {
+	if (!ret->n || ret->n > most) {
 		http_error(r, 400, ret->n ? "context_length_exceeded" : "invalid_value", "input",
-			   ret->n ? "input[%zu] is %zu tokens; this server's context is %u tokens" : "input[%zu] is empty (%zu tokens of %u)", at, ret->n, ctx);
+			   ret->n ? "input[%zu] is %zu tokens; the context, or the budget of cache, holds %u" : "input[%zu] is empty (%zu tokens of %u)", at, ret->n, most);
 		return false;
 	}
 	return true;
