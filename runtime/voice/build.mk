@@ -65,6 +65,9 @@ RT_SRCS += \
 	runtime/voice/number.c \
 	runtime/voice/plain.c \
 	runtime/voice/sched.c \
+	runtime/voice/say_date.c \
+	runtime/voice/say_number.c \
+	runtime/voice/say_unit.c \
 	runtime/voice/speak.c \
 	runtime/voice/talk.c \
 	runtime/voice/trace.c \
