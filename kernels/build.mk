@@ -60,13 +60,14 @@ $(BUILD)/obj/%.cu.o: %.cu
 cuda-objs: $(CU_OBJS) ## compile every kernel (needs nvcc, no GPU)
 
 # What was built with one setting must not stay for another.
-$(BUILD)/obj/runtime/model/ops_cuda.o: $(BUILD)/obj/cuda-$(or $(CUDA_ON),0).stamp
+CUDA_TABLE := $(addprefix runtime/model/,ops_cuda ops_cuda_plan ops_cuda_step)
+$(CUDA_TABLE:%=$(BUILD)/obj/%.o): $(BUILD)/obj/cuda-$(or $(CUDA_ON),0).stamp
 $(BUILD)/obj/cuda-%.stamp:
 	@mkdir -p $(@D)
 	@rm -f $(BUILD)/obj/cuda-*.stamp; touch $@
 
 ifeq ($(CUDA_ON),1)
-CFLAGS_runtime/model/ops_cuda.c := -DHEARTH_CUDA
+$(foreach f,$(CUDA_TABLE),$(eval CFLAGS_$(f).c := -DHEARTH_CUDA))
 $(BUILD)/lib/libhearthrt.a: $(CU_OBJS)
 LIBS += $(firstword $(wildcard $(CUDA_ROOT)/lib64/libcudart_static.a $(CUDA_ROOT)/targets/*/lib/libcudart_static.a)) -lrt
 unit-build: $(BUILD)/tests/gpu_kernels $(BUILD)/tests/gpu_model
@@ -95,7 +96,7 @@ $(BUILD)/tests/random_gguf: $(BUILD)/obj/tests/gen/random_gguf.o $(BUILD)/lib/li
 	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 EMU_OBJS := $(patsubst %.cu,$(BUILD)/emu/%.o,$(filter-out kernels/device.cu,$(KERNELS))) \
-	$(BUILD)/emu/kernels/emu/emu.o $(BUILD)/emu/runtime/model/ops_cuda.o
+	$(BUILD)/emu/kernels/emu/emu.o $(CUDA_TABLE:%=$(BUILD)/emu/%.o)
 EMUFLAGS := -std=c++17 -O2 -g -DHEARTH_EMU -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wall -Wno-unknown-pragmas \
 	-Wno-unused-function -Wno-unused-variable -Iruntime -I.
 $(BUILD)/emu/%.o: %.cu

@@ -5,6 +5,8 @@ RT_SRCS += \
 	runtime/model/model.c \
 	runtime/model/ops_cpu.c \
 	runtime/model/ops_cuda.c \
+	runtime/model/ops_cuda_plan.c \
+	runtime/model/ops_cuda_step.c \
 	runtime/model/ops_ref.c \
 	runtime/model/qwen.c \
 	# EOL
