@@ -58,7 +58,7 @@ static struct {
 	enum stt_verdict verdict;
 } h;
 
-static void die(const char *what)
+__attribute__((noreturn)) static void die(const char *what)
 {
 	fprintf(stderr, "bench_hear: %s\n", what);
 	exit(1);
