@@ -198,7 +198,9 @@ static int one(struct job *j, const char *source)
 	}
 	if (j->c.json)
 		json_array_append_new(j->turns, result_json(j->mic ? "microphone" : source, &r));
-	if (r.end == TURN_FAILED || r.end == TURN_REJECTED || r.end == TURN_NOTHING)
+	if (r.end == TURN_NOTHING && r.unheard_s > 2)
+		complain(code, "%s: %s in %.1f s; the %.1f s after them were not listened to", source, r.err.text, r.heard_s, r.unheard_s);
+	else if (r.end == TURN_FAILED || r.end == TURN_REJECTED || r.end == TURN_NOTHING)
 		complain(code, "%s%s%s", j->mic || j->text ? "" : source, j->mic || j->text ? "" : ": ", r.err.text);
 	traces = realloc(j->traces, (j->n_traces + 1) * sizeof(*traces));
 	if (traces) {

@@ -651,6 +651,8 @@ def an_hour_of_audio_ends_in_time():
     assert r.returncode == 3, r.returncode
     t = json.loads(r.stdout)["turns"][0]
     assert t["heard_s"] < 40 and t["unheard_s"] > 3500, t
+    m = re.fullmatch(r"hearth: .*hour.wav: heard nothing in ([0-9.]+) s; the ([0-9.]+) s after them were not listened to\n", r.stderr)
+    assert m and abs(float(m[1]) + float(m[2]) - 3600) < 1, r.stderr
     assert time.time() - start < 60
     os.unlink(p)
 
