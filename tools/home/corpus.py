@@ -11,6 +11,8 @@ model speaks, 1 in what is told, said or returned after the first message, and
 """
 import array
 import random
+import sys
+import traceback
 
 import asks
 import bare
@@ -104,8 +106,15 @@ def batch(tok, seed, b, size, seqs, branches=1):
     most = size if branches == 1 else ROWS * size
     i = misses = 0
     while misses < 4 and len(out.q) <= seqs:
-        got = [tokens(tok, k) for k in family("%s/%d/%d" % (seed, b, i), branches)]
+        try:
+            got = [tokens(tok, k) for k in family("%s/%d/%d" % (seed, b, i), branches)]
+        except Exception:        # a defect of the generator ends no run; which one it was is said, and it is the same in every run
+            print("conversation %s/%d/%d is left out:" % (seed, b, i), file=sys.stderr)
+            traceback.print_exc()
+            got = None
         i += 1
+        if got is None:
+            continue
         misses += not out.add(size, seqs, most, got)
     while len(out.ids) < size:
         at = len(out.ids)

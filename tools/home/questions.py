@@ -272,6 +272,16 @@ def q_temp(k):
     ask_live(k, "question", text, q, lambda: "It is %s%s in %s." % (val, " percent" if hum else " degrees", the(area)), {"say": [[val]]})
 
 
+def q_set_here(k):
+    """What a room's heating is set to, its device not named."""
+    w, t = where(k, "climate")
+    if len(t.ents) != 1 or t.ents[0].state["state"] == "off":
+        raise Skip
+    e = t.ents[0]
+    v = g(e.state["temperature"])
+    ask_live(k, "question", speak(k, "q_set_here", **{"in": w}), dict(t.slots), lambda: "%s is set to %s degrees." % (cap(the(e.name)), v), {"say": [[v]]})
+
+
 def q_list(k):
     r = k.rng
     es = k.home.of("todo")

@@ -300,6 +300,22 @@ class Talk:
             return self.rng.choice(("everything %s" % self.in_area(t.area), "all the devices %s" % self.in_area(t.area), "everything %s" % self.in_area(t.area), "all %s" % self.in_area(t.area)))
         return self.group_say(t, bare)
 
+    def any_words(self, most=4):
+        """What somebody may want on a list or said to the house: words that go together by chance, to be copied as they are."""
+        r = self.rng
+        pool = r.choice((W.ITEMS, W.TASKS, W.REMINDERS, W.MESSAGES, W.SONGS, W.TIMERS))
+        ws = [w for _ in range(3) for w in r.choice(pool).split()] + r.choice(W.WHIMSY).lower().split()
+        out = r.sample(ws, min(len(ws), r.randint(1, most)))
+        if r.random() < 0.25:
+            out.insert(r.randrange(len(out) + 1), homes.made_up(r).lower())
+        if r.random() < 0.2:
+            out = r.choice(("a pint of", "two tins of", "some", "a jar of", "half a dozen", "a bit of", "three", "a new", "more", "a roll of", "a tube of", "one of those")).split() + out
+        while len(out) > 1 and out[-1] in ("and", "the", "a", "of", "to", "in", "on", "for", "my", "with", "at", "is"):
+            out.pop()
+        if {"and", "plus", "on", "to", "list", "then", "please"} & set(out):      # these end an item
+            raise Skip
+        return " ".join(out)
+
     def number(self, n):
         return g(n) if self.st.digits else num_words(n)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Timers, what is to be done later, announcements."""
 import words as W
-from acts import FIX, clause, quiet, speak, target
+from acts import FIX, args, clause, quiet, speak, target
 from talk import Skip, and_list
 
 
@@ -64,6 +64,18 @@ def two_timers(k):
     a, b = r.sample(W.TIMERS, 2)
     calls = [("HassStartTimer", {**s1, "name": a}), ("HassStartTimer", {**s2, "name": b})]
     k.do("HassStartTimer", quiet(k, "timers_two", a=a, b=b, d1=d1, d2=d2), calls, "%s timer set, %s. %s timer set, %s." % (a.capitalize(), span(s1), b.capitalize(), span(s2)), [("HassCancelTimer", {"name": n}) for n in (a, b)], None, None, {})
+
+
+def for_while(k):
+    """On now, and off after a time: a call and a timer with a command."""
+    r = k.rng
+    t = target(k, r.choice(("light", "light", "switch", "switch", "fan")), "eeeea")
+    d, _, slots = k.duration()
+    w = k.say(t)
+    text = quiet(k, "for_while", t=w, d=d)
+    if not {"HassTurnOn", "HassStartTimer"} <= k.has:
+        raise Skip
+    k.do("HassTurnOn", text, [("HassTurnOn", args("HassTurnOn", t, {})), ("HassStartTimer", {**slots, "conversation_command": "turn off " + w})], "Turned on %s for %s." % (k.desc(t), span(slots)), None, t, "HassTurnOn", {})
 
 
 def timer_ref(k):
@@ -147,7 +159,7 @@ def timer_told(tool, res, extra):
 
 def broadcast(k):
     r = k.rng
-    m = r.choice(W.MESSAGES)
+    m = k.any_words(8) if k.hard and r.random() < 0.3 else r.choice(W.MESSAGES)
     if r.random() < 0.3:
         m = r.choice(("the %s is ready", "we are out of %s", "please bring me the %s", "who took my %s", "there is %s in the kitchen")) % r.choice(W.ITEMS)
     k.do("HassBroadcast", quiet(k, "broadcast", b=m), [("HassBroadcast", {"message": m})], "Announced.", None, None, "HassBroadcast", {})

@@ -19,6 +19,22 @@ def list_say(k, e):
     return r.choice(("the %s", "the %s", "my %s", "our %s", "%s")) % n
 
 
+def clear(k):
+    """Everything on a list goes, one thing after another."""
+    r = k.rng
+    es = [e for e in k.home.of("todo") if len(e.state.get("items", [])) <= 5]
+    if not es:
+        raise Skip
+    e = r.choice(es)
+    items = e.state.get("items", [])
+    text = speak(k, "list_clear", l=lambda _: list_say(k, e))
+    if not items:
+        return k.answer("no device", text, "There is nothing on %s." % the(e.name), {"no": 1})
+    if not k.live:
+        raise Skip
+    k.do("HassListRemoveItem", text, [("HassListRemoveItem", {"item": i, "name": e.name}) for i in items], "Removed %s from %s." % (and_list(items), the(e.name)), [("HassListAddItem", {"item": i, "name": e.name}) for i in items], None, None, {})
+
+
 def lists(k):
     r = k.rng
     es = k.home.of("todo")
@@ -30,7 +46,7 @@ def lists(k):
     x = r.random()
     pool = W.ITEMS if shop or r.random() < 0.2 else W.BOOKS if "pack" in e.name.lower() else W.TASKS
     if x < 0.62 or not items:
-        i = r.choice(pool)
+        i = k.any_words() if k.hard and r.random() < 0.35 else r.choice(pool)
         if r.random() < 0.25 and pool is W.ITEMS:
             i = r.choice(("two", "three", "six", "a bag of", "a bottle of", "a box of", "some more", "red", "organic", "fresh", "a pound of", "a pack of")) + " " + i
         if i in items:

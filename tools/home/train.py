@@ -264,7 +264,7 @@ def main():
             b = {n: x.to(dev, non_blocking=True) for n, x in feeder.get().items()}
             which = "all" if aux else "own"
             lay = M.Layout(b["q"], b["k"], b.get("rows"), b.get("live"), corpus.CTX)
-            weight = torch.tensor(aux, device=dev)
+            weight = torch.full((), aux, device=dev)      # filled there: a copy would wait for all that goes before
 
             def forward():
                 with torch.autocast("cuda", torch.bfloat16, enabled=cuda):
