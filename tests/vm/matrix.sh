@@ -29,7 +29,7 @@ for p in "${@:-bullseye trixie sid}"; do
 	done
 done
 
-module_files() { find Kbuild kmod uapi tests/vectors tests/vm/probe -type f \( -name '*.[ch]' -o -name Kbuild -o -name '*.sh' \) ! -name conftest.h ! -name '*.mod.c'; }
+module_files() { find Kbuild kmod uapi tests/vectors/*_cases.h tests/vm/probe -type f \( -name '*.[ch]' -o -name Kbuild -o -name '*.sh' \) ! -name conftest.h ! -name '*.mod.c'; }
 # What a program is made of, beside the module.
 program_files() {
 	case $1 in
