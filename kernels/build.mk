@@ -10,7 +10,9 @@ TESTLIB_SRCS += \
 	kernels/twin.c \
 	tests/gpu/gpu.c \
 	# EOL
+# The longest to compile first, so that it is not waited for alone at the end.
 KERNELS := \
+	kernels/gemv_other.cu \
 	kernels/attn.cu \
 	kernels/device.cu \
 	kernels/embed.cu \
@@ -26,7 +28,6 @@ KERNELS := \
 	kernels/gemm_q8_0.cu \
 	kernels/gemv.cu \
 	kernels/gemv_main.cu \
-	kernels/gemv_other.cu \
 	kernels/norm.cu \
 	kernels/pick.cu \
 	kernels/rope.cu \
