@@ -21,7 +21,6 @@ import wave
 import noises
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-HEARTH = os.path.join(os.environ.get("BUILD", os.path.join(ROOT, "build")), "bin", "hearth")
 FLITE = ("awb", "slt", "rms", "kal16")
 ESPEAK = ("en-us", "en-gb", "en-us+f2", "en-us+f4", "en-us+m3", "en-gb+m5", "en-gb-scotland", "en-us+f5")
 
