@@ -10,7 +10,10 @@ import time
 import bpe
 import corpus
 
-SEQS = 512       # conversations that a batch may hold
+
+def seqs(tokens):
+    """Conversations that a batch may hold: one and a half times what there are; attention pays for empty ones too."""
+    return max(16, tokens // 1000)
 
 
 def batch_number(j, rank, world, parts):
@@ -27,7 +30,7 @@ def worker(w, n, first, o, tok_path, q, rank, world):
     j = first + (w - first) % n
     while True:
         b = batch_number(j, rank, world, o.parts)
-        x = corpus.batch(tok, o.seed, b, o.tokens, SEQS, o.branches)
+        x = corpus.batch(tok, o.seed, b, o.tokens, seqs(o.tokens), o.branches)
         got = (b, *(a.tobytes() for a in (x.ids, x.kinds, x.pos, x.q, x.k, x.rows)))
         while True:
             try:
@@ -82,7 +85,7 @@ class Feed:
         fill = lambda x, n, v: torch.cat((x, torch.full((n - len(x),), v, dtype=x.dtype)))
         ids, kinds, pos = read(1, torch.uint16).long(), read(2, torch.uint8), read(3, torch.uint16).long()
         q, k = read(4, torch.int32), read(5, torch.int32)
-        n = SEQS + o.tokens // corpus.CTX + 3
+        n = seqs(o.tokens) + o.tokens // corpus.CTX + 3
         out = {"ids": ids, "pos": pos, "q": fill(q, n, q[-1].item()), "k": fill(k, n, k[-1].item())}
         if o.branches > 1:
             rows = read(6, torch.int32)
