@@ -468,6 +468,8 @@ int speech_open(const struct config *cfg, struct hearth *h, struct speech **ret,
 		acc.tenant = s->t_stt;
 		if (!rc)
 			rc = find_vad(s, cfg, err);
+		/* A home's commands may come from the energy detector, which lets any loud sound by. */
+		o.unsure = cfg->home && !cfg->lm && !s->vad[0];
 		if (!rc)
 			rc = stt_open(&o, pool ? &acc : NULL, &ev, &s->stt, err);
 	}

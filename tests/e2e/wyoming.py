@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+import wave
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import hearthd as t
@@ -266,6 +267,28 @@ def test_speech(d):
     slow.close()
 
 
+def test_noise(d):
+    """Sounds of a home, each its own utterance, with the energy detector alone: none has words."""
+    folder = os.path.join(d.dir.name, "noises")
+    subprocess.run([sys.executable, os.path.join(ROOT, "tests", "bench", "noises.py"), folder, "--n", "1", "--seed", "5"], check=True)
+    heard, n = {}, 0
+    for name in sorted(os.listdir(folder)):
+        with wave.open(os.path.join(folder, name)) as f:
+            form = {"rate": f.getframerate(), "width": f.getsampwidth(), "channels": f.getnchannels()}
+            sound = f.readframes(f.getnframes())
+        a = Strict(d.ports[2])
+        a.send("audio-start", form)
+        for i in range(0, len(sound), 8192):
+            a.send("audio-chunk", form, sound[i:i + 8192])
+        a.send("audio-stop")
+        ev = a.until("transcript", "error")
+        n += 1
+        if ev[-1][1].get("text") != "":
+            heard[name] = ev[-1][1]
+        a.s.close()
+    check(n >= 20 and not heard, "a noise has no words", (n, heard))
+
+
 def test_handle(d):
     w = Strict(d.sock)
     ctx = {"conversation_id": "c1", "device_id": "dev", "satellite_id": None}
@@ -446,7 +469,7 @@ def main():
     d.ports = [int(l.rsplit(":", 1)[1]) for l in d.text().splitlines() if "on tcp://" in l]
     d.sock = os.path.join(d.dir.name, "handle.sock")
     only = sys.argv[1:]
-    for fn in (test_describe, test_framing, test_speech, test_wake, test_handle, test_zeroconf, test_no_zeroconf, test_no_descriptors):
+    for fn in (test_describe, test_framing, test_speech, test_noise, test_wake, test_handle, test_zeroconf, test_no_zeroconf, test_no_descriptors):
         if only and fn.__name__[5:] not in only:
             continue
         try:
