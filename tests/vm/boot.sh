@@ -63,7 +63,7 @@ bad=0
 t() { local n=$1; shift; if "$@" >/tmp/log 2>&1; then echo "ok - $n"; else echo "not ok - $n"; sed 's/^/# /' /tmp/log; bad=1; fi; }
 stamp() { systemctl show -P "$1" "$2"; }
 t "the module is loaded" grep -q '^hearth ' /proc/modules
-t "by modules-load" sh -c "journalctl -b -u systemd-modules-load | grep -q \"Inserted module 'hearth'\""
+t "by modules-load" sh -c "journalctl -b -t systemd-modules-load | grep -q \"Inserted module 'hearth'\""
 t "the unit is enabled by the package" systemctl is-enabled hearth.service
 t "the unit has done its work" systemctl is-active hearth.service
 t "after the modules, before sysinit is reached" test "$(stamp ActiveEnterTimestampMonotonic hearth.service)" -le "$(stamp ActiveEnterTimestampMonotonic sysinit.target)"
