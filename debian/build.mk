@@ -80,8 +80,8 @@ deb-arm64: ## the same for arm64, cross-built, into build/deb-arm64
 	@command -v aarch64-linux-gnu-gcc >/dev/null || \
 		{ echo "deb-arm64: the cross compiler is missing (apt-get install gcc-aarch64-linux-gnu)"; exit 1; }
 	@sys=$$(debian/sysroot.sh arm64 $(DEB_SUITE)) || exit 1; \
-	CROSS_CC="aarch64-linux-gnu-gcc --sysroot=$$sys/root" CROSS_PKG_CONFIG=$$sys/pkg-config \
-	DEB_SHLIBDEPS="-l$$sys/root/usr/lib/aarch64-linux-gnu:$$sys/root/lib/aarch64-linux-gnu -- --admindir=$$sys/admin" \
+	CROSS_CC="aarch64-linux-gnu-gcc --sysroot=$$sys/tree" CROSS_PKG_CONFIG=$$sys/pkg-config \
+	DEB_SHLIBDEPS="-l$$sys/tree/usr/lib/aarch64-linux-gnu:$$sys/tree/lib/aarch64-linux-gnu -- --admindir=$$sys/admin" \
 	dpkg-architecture -a arm64 -c $(MAKE) --no-print-directory \
 		DEB_OUT=$(or $(DEB_ARM64_OUT),$(BUILD)/deb-arm64) DEB_BUILD=$(or $(DEB_BUILD),build-deb-arm64) deb
 

@@ -5,7 +5,7 @@
 #
 #   sysroot.sh ARCH [SUITE]      prints the folder (bookworm when not given)
 #
-# It holds root/ (the unpacked packages), pkg-config (asks only there) and
+# It holds tree/ (the unpacked packages), pkg-config (asks only there) and
 # admin/ (what dpkg-shlibdeps asks which package a library is of). Nothing is
 # installed: apt is given lists, a cache and a status of its own, because asking
 # the machine's own for libraries of another architecture may make it remove the
@@ -21,18 +21,15 @@ triple=$(dpkg-architecture -a "$arch" -q DEB_HOST_MULTIARCH 2>/dev/null) || die 
 
 mapfile -t pkgs < <(grep -oE '^ [a-z0-9.+-]+-dev' debian/control | tr -d ' ')
 pkgs+=(libc6-dev)
-sum=$(printf '%s\n' 3 "${pkgs[@]}" | sha256sum | cut -c1-12)
+sum=$(printf '%s\n' 4 "${pkgs[@]}" | sha256sum | cut -c1-12)
 dir=${HEARTH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hearth}/sysroot-$arch-$suite-$sum
 [ ! -e "$dir/ok" ] || { echo "$dir"; exit 0; }
 
 apt=$dir/apt
-rm -rf "$dir"; mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$dir/root" "$dir/admin/info"
+rm -rf "$dir"; mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$dir/tree" "$dir/admin/info"
 : >"$apt/status"
-# The mirror that this machine uses for Debian, else Debian's own.
-mirror=$( { sed -n 's/^URIs: *\([^ ]*\).*/\1/p' /etc/apt/sources.list.d/*.sources
-	    sed -n 's/^deb \(\[[^]]*\] \)\?\([^ ]*\) .*/\2/p' /etc/apt/sources.list /etc/apt/sources.list.d/*.list
-	  } 2>/dev/null | grep -E '/debian/?$' | head -n 1) || mirror=
-echo "deb [signed-by=$keyring] ${mirror:-http://deb.debian.org/debian} $suite main" >"$apt/sources.list"
+mirror=$(tests/vm/kernel.sh mirror) || exit 1
+echo "deb [signed-by=$keyring] $mirror $suite main" >"$apt/sources.list"
 opts=(-qq -o Dir::Etc::sourcelist="$apt/sources.list" -o Dir::Etc::sourceparts=-
       -o Dir::State="$apt" -o Dir::State::lists="$apt/lists" -o Dir::State::status="$apt/status"
       -o Dir::Cache="$apt/cache" -o Acquire::Languages=none -o Acquire::Retries=2
@@ -44,7 +41,7 @@ apt-get "${opts[@]}" --download-only --no-install-recommends -y install "${pkgs[
 python3 - "$dir" "$arch" <<'PY'
 import glob, os, re, subprocess, sys
 top, arch = sys.argv[1:]
-root, admin = top + "/root", top + "/admin"
+root, admin = top + "/tree", top + "/admin"
 status = []
 for deb in sorted(glob.glob(top + "/apt/cache/archives/*.deb")):
     subprocess.run(["dpkg-deb", "-x", deb, root], check=True)
@@ -68,18 +65,18 @@ open(admin + "/arch", "w").write(arch + "\n")
 open(admin + "/info/format", "w").write("1\n")  # the names of those files have architectures
 PY
 # Links that lead out of the folder lead into it.
-find "$dir/root" -type l -lname '/*' | while read -r l; do ln -sfn "$dir/root$(readlink "$l")" "$l"; done
+find "$dir/tree" -type l -lname '/*' | while read -r l; do ln -sfn "$dir/tree$(readlink "$l")" "$l"; done
 # What update-alternatives would have linked.
 for l in blas/libblas.so.3 lapack/liblapack.so.3; do
-	[ ! -e "$dir/root/usr/lib/$triple/$l" ] || ln -sf "$l" "$dir/root/usr/lib/$triple/${l#*/}"
+	[ ! -e "$dir/tree/usr/lib/$triple/$l" ] || ln -sf "$l" "$dir/tree/usr/lib/$triple/${l#*/}"
 done
 cat >"$dir/pkg-config" <<S
 #!/bin/sh
-r=$dir/root
+r=$dir/tree
 export PKG_CONFIG_SYSROOT_DIR=\$r PKG_CONFIG_LIBDIR=\$r/usr/lib/$triple/pkgconfig:\$r/usr/lib/pkgconfig:\$r/usr/share/pkgconfig
 exec pkg-config "\$@"
 S
 chmod +x "$dir/pkg-config"
-rm -rf "$apt" "$dir"/root/usr/share/{doc,man,locale}
+rm -rf "$apt" "$dir"/tree/usr/share/{doc,man,locale}
 touch "$dir/ok"
 echo "$dir"

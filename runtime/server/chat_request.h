@@ -46,12 +46,12 @@ bool chat_request_from(struct service *s, struct http_req *r, json_t *body, bool
 /* Messages and tools only, without sampling: for token counts and templates. */
 bool chat_request_messages(struct service *s, struct http_req *r, struct chat_request *q, char **ret_prompt);
 void chat_request_done(struct chat_request *q);
-/* Whether the body's "model" means the one that is served; false: the 404 has been sent. */
 /* False, and the refusal sent: @b has a field that is neither in @known (ends with NULL) nor one to be ignored. */
 bool chat_request_fields(struct http_req *r, const json_t *b, const char *const *known);
 /* grammar_from_tools(), or what it gave lately: with it come automata and masks that are made already. */
 int chat_tools_grammar(struct service *s, const json_t *tools, const char *only, bool parallel, bool after_marker, struct grammar **ret,
 		       struct hearth_err *err);
+/* Whether the body's "model" means the one that is served; false: the 404 has been sent. */
 bool chat_request_model(struct service *s, struct http_req *r, const json_t *body);
 
 /* What the runner is asked for @q; its texts stay @q's. */

@@ -7,6 +7,7 @@
 #   kernel.sh source             the source of the 6.1 kernel; prints the tarball
 #   kernel.sh libs ARCH          the static libraries and the busybox that a guest of
 #                                another architecture needs; prints the folder
+#   kernel.sh mirror             prints where Debian's packages are got from
 #
 # SUITE is bullseye, bookworm, trixie or sid; ARCH is amd64 or arm64. The
 # packages are read with an apt configuration of their own (own lists, own
@@ -184,5 +185,6 @@ case "${1:-}" in
 get)    [ $# -eq 3 ] || die "usage: kernel.sh get SUITE ARCH"; get "$2" "$3" ;;
 source) source_61 ;;
 libs)   [ $# -eq 2 ] || die "usage: kernel.sh libs ARCH"; libs "$2" ;;
-*)      die "usage: kernel.sh get SUITE ARCH | source | libs ARCH" ;;
+mirror) mirror ;;
+*)      die "usage: kernel.sh get SUITE ARCH | source | libs ARCH | mirror" ;;
 esac
