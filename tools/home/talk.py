@@ -104,7 +104,7 @@ class Talk:
         self.refs = Refs(self.home)
         self.held, self.noisy, self.hard = held, noisy, hard
         self.live = (r.random() < 0.8) if live is None else live
-        self.deltas = r.random() < 0.85 or not variety
+        self.deltas = r.random() < 0.55 or not variety      # nobody learns to say what is told: half of the conversations without it have more to learn from
         self.here = here if here is not None else (r.choice(self.home.areas).name if r.random() < 0.75 else None)
         if self.here and r.random() < 0.7 and here is None:    # mostly a room with something in it
             self.here = r.choice([e.area for e in self.home.entities if e.area] or [self.here])
@@ -143,7 +143,7 @@ class Talk:
         self.changed = []
         self.turns = []
         self.last = None            # the last action, for what refers back
-        self.result_form = r.choice((0, 0, 0, 0, 1, 2)) if variety else 0
+        self.result_form = r.choice((0, 0, 0, 1, 1, 2)) if variety else 0
         self.spoken = r.random() < 0.72
 
     # -- words ----------------------------------------------------------------

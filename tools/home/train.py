@@ -106,8 +106,8 @@ def options():
     A("--ff", type=int, default=1024)
     A("--heads", type=int, default=8)
     A("--kv", type=int, default=2)
-    A("--tokens", type=int, default=131072, help="tokens in a batch")
-    A("--branches", type=int, default=4, help="conversations that share one reading of their home; 1: each reads its own")
+    A("--tokens", type=int, default=65536, help="tokens in a batch")
+    A("--branches", type=int, default=8, help="conversations that share one reading of their home; 1: each reads its own")
     A("--lr", type=float, default=0.02, help="for the matrices (Muon)")
     A("--lr-embd", type=float, default=0.004, help="for embeddings and norms (Adam)")
     A("--decay", type=float, default=0.02)
@@ -124,11 +124,12 @@ def options():
     A("--save", type=float, default=60, help="seconds between two savings")
     A("--detach", action="store_true", help="run in the background, show its log until --limit; given again: show on, or go on")
     A("--every", type=int, default=200, help="steps between two lines")
-    A("--profile", type=int, default=0, metavar="N", help="say what N steps on the GPU spend their time on, and end")
+    A("--profile", type=int, default=0, metavar="N", help="when all is done, say what N more steps spend their time on (with --steps 6: that alone)")
     A("--no-compile", action="store_true")
     return ap.parse_args()
 
 
+MEASURED = 203           # after so many steps --minutes become a number of steps
 FREE = {"out", "workers", "limit", "save", "detach", "every", "profile", "no_compile", "eval"}     # may differ when a run goes on
 
 
@@ -226,39 +227,44 @@ def main():
         from torch.profiler import ProfilerActivity, profile
         return profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])
 
+    def finish():
+        """After the last step: the files."""
+        wait()
+        trained = before + (time.time() - t0 if t0 else 0)
+        if step > first:
+            save()
+        say("steps %d, %.0f M tokens, %.1f s of steps, %.1f s since start" % (step, step * a.tokens * a.parts / 1e6, trained, spent + time.time() - t_start))
+        if step > first and left() < (90 if a.eval and cuda else 15):
+            leave()
+        state = {n: p.detach().float().cpu().numpy() for n, p in net.named_parameters()}
+        if rank == 0:
+            files = gguf_out.write_all(a.out, a.name, s, tok, state)
+            say("wrote", " ".join("%s %d" % (os.path.basename(f), os.path.getsize(f)) for f in files), "%.1f s" % (spent + time.time() - t_start))
+
     t0 = None
     prof = None
     saved = time.time()
-    while not total or step < total:
+    if step and step == total:
+        finish()
+    while not total or step < total + a.profile:
         if step == first + 3:                    # what compiles, compiles before the clock starts
             wait()
             t0 = time.time()
             feeder.waited = 0.0
             say("first steps done after %.1f s" % (t0 - t_start))
-        if not total and step == 83:             # how many steps the time will hold
+        if not total and step == MEASURED:       # how many steps the time will hold
             wait()
             t = torch.tensor([a.minutes * 60 * (step - first - 3) / (time.time() - t0)], device=dev)
             if world > 1:
                 dist.broadcast(t, 0)
-            total = max(step, int(t.item()))
+            total = max(step + 1, int(t.item()))
             say("--steps %d" % total)
-        if a.profile and step == first + 6:
+        if a.profile and step == total and not prof:
             wait()
             prof = profiler()
             prof.__enter__()
-        if prof and step == first + 6 + a.profile:
-            wait()
-            prof.__exit__(None, None, None)
-            feeder.stop()
-            for by in ("self_device_time_total", "self_cuda_time_total", "self_cpu_time_total") if cuda else ("self_cpu_time_total",):     # names differ from version to version
-                try:
-                    print(prof.key_averages().table(sort_by=by, row_limit=40, max_name_column_width=90), flush=True)
-                    break
-                except (AttributeError, KeyError, ValueError):
-                    pass
-            os._exit(0)
-        done = step / total if total else 0.011
-        k = schedule(done, flat=a.flat)
+        done = min(1.0, step / total) if total and (step >= MEASURED or total < 10 * MEASURED) else 0.0    # so that --steps repeats --minutes
+        k = schedule(done, step, flat=a.flat)
         aux = a.aux * max(0.0, 1 - 2 * done)
         for _ in range(per):
             b = {n: x.to(dev, non_blocking=True) for n, x in feeder.get().items()}
@@ -306,21 +312,21 @@ def main():
             if left() < 5 + 3 * (time.time() - t0) / max(1, step - first - 3) if t0 else left() < 5:
                 wait()
                 leave()
-            if t0 and time.time() - saved > a.save and step > 83:
+            if t0 and time.time() - saved > a.save and step > MEASURED:
                 save()
                 saved = time.time()
-    wait()
-    trained = before + (time.time() - t0 if t0 else 0)
-    if step > first:
-        save()
-    say("steps %d, %.0f M tokens, %.1f s of steps, %.1f s since start" % (step, step * a.tokens * a.parts / 1e6, trained, spent + time.time() - t_start))
+        if step == total:
+            finish()
     feeder.stop()
-    if step > first and left() < (90 if a.eval and cuda else 15):
-        leave()
-    state = {n: p.detach().float().cpu().numpy() for n, p in net.named_parameters()}
-    if rank == 0:
-        files = gguf_out.write_all(a.out, a.name, s, tok, state)
-        say("wrote", " ".join("%s %d" % (os.path.basename(f), os.path.getsize(f)) for f in files), "%.1f s" % (spent + time.time() - t_start))
+    if prof:
+        wait()
+        prof.__exit__(None, None, None)
+        for by in ("self_device_time_total", "self_cuda_time_total", "self_cpu_time_total") if cuda else ("self_cpu_time_total",):     # names differ from version to version
+            try:
+                print(prof.key_averages().table(sort_by=by, row_limit=40, max_name_column_width=90), flush=True)
+                break
+            except (AttributeError, KeyError, ValueError):
+                pass
     if a.eval:
         sets = {"hand": cases.hand()} if rank == 0 else {}
         for i, (kind, noisy) in enumerate((("homes", False), ("templates", False), ("homes", True), ("templates", True), ("which", False))):
