@@ -115,7 +115,14 @@ $(BUILD)/tests/emu_%: $(BUILD)/obj/tests/gpu/test_%.o $(EMU_OBJS) $(BUILD)/lib/l
 
 # Programs that the GPU tests need; they also run where nothing can be compiled
 # (PREBUILT=1 tests/gpu/gpu.sh).
-gpu-build: $(addprefix $(BUILD)/,tests/gpu_kernels tests/gpu_model tests/gpu_geometry tests/random_gguf bin/bench_gpu bin/bench_kernels bin/hearthd)
+GPU_PROGS := $(addprefix $(BUILD)/,tests/gpu_kernels tests/gpu_model tests/gpu_geometry tests/random_gguf bin/bench_gpu bin/bench_kernels bin/hearthd)
+ifeq ($(CUDA_ON),1)
+gpu-build: $(GPU_PROGS)
+else
+gpu-build:
+	@echo 'gpu-build: the CUDA backend is left out: $(CUDA_WHY)$(if $(NVCC),,; put CUDA 11.8 or newer into /usr/local/cuda or PATH, or build elsewhere and see PREBUILT in docs/cuda.md)' >&2
+	@exit 1
+endif
 test-gpu: ## everything on this machine's GPU: LLAMA_BENCH=PATH LLAMA_SERVER=PATH VOCAB=FILE GPU_PARTS="..."
 	@$(if $(LLAMA_BENCH),LLAMA_BENCH='$(LLAMA_BENCH)') $(if $(LLAMA_SERVER),LLAMA_SERVER='$(LLAMA_SERVER)') $(if $(VOCAB),VOCAB='$(VOCAB)') \
 		BUILD=$(BUILD) tests/gpu/gpu.sh $(or $(GPU_PARTS),all)

@@ -79,13 +79,20 @@ geometry_file() {
 measured() {
 	if [ -n "${MODEL:-}" ]; then echo "$MODEL"; else geometry_file qwen3-4b; fi
 }
+PROGRAMS="tests/gpu_kernels tests/gpu_model tests/gpu_geometry tests/random_gguf bin/bench_gpu bin/bench_kernels bin/hearthd"
 built=
 build() {
 	[ -z "$built" ] || return 0
-	if [ -z "${PREBUILT:-}" ]; then
-		make -s --no-print-directory -j"$(nproc)" CUDA=1 BUILD="$BUILD" gpu-build >&2 || { bad "the programs build"; return 1; }
-	fi
+	make -s --no-print-directory -j"$(nproc)" CUDA=1 BUILD="$BUILD" gpu-build >&2 || { bad "the programs build (make CUDA=1 gpu-build)"; return 1; }
 	built=1
+}
+brought() {   # what PREBUILT promises
+	local f missing=
+	for f in $PROGRAMS; do
+		[ -x "$BUILD/$f" ] || missing="$missing $BUILD/$f"
+	done
+	[ -z "$missing" ] || bad "PREBUILT is set, and these are not here (make CUDA=1 gpu-build makes them):$missing"
+	[ -z "$missing" ]
 }
 mps() {   # COMMAND... on 8 SMs of 132
 	export CUDA_MPS_PIPE_DIRECTORY=$LOG/mps CUDA_MPS_LOG_DIRECTORY=$LOG/mps
@@ -115,6 +122,16 @@ run_part() {
 			bad "every kernel compiles"
 			return
 		fi
+		said=$(make -s --no-print-directory BUILD="$BUILD" NVCC= CUDA=1 gpu-build 2>&1) && said="built: $said"
+		case $said in
+		gpu-build:*"nvcc was not found"*PREBUILT*) ok "without nvcc gpu-build says what to do" ;;
+		*) bad "without nvcc gpu-build says what to do: $said" ;;
+		esac
+		said=$(PREBUILT=1 BUILD=/nonexistent LOG="$LOG" tests/gpu/gpu.sh kernels 2>&1) && said="passed: $said"
+		case $said in
+		"not ok 1 - PREBUILT is set"*/nonexistent/bin/hearthd*) ok "PREBUILT without the programs names them" ;;
+		*) bad "PREBUILT without the programs names them: $said" ;;
+		esac
 		spills=$(tools/kernel_table.sh spills)
 		if [ -z "$spills" ]; then ok "no kernel spills registers"; else bad "spilling kernels: $spills"; fi
 		;;
@@ -202,11 +219,17 @@ for part; do
 		fi ;;
 	table) ;;
 	*)
+		if [ -n "${PREBUILT:-}" ]; then
+			brought || break
+		elif [ -n "$gpu" ] && [ -z "$(make -s --no-print-directory print-NVCC)" ]; then
+			ok "$part on a GPU # SKIP nvcc was not found; make CUDA=1 gpu-build on a machine that has it, then PREBUILT=1 here (docs/cuda.md)"
+			continue
+		fi
 		if [ -z "$gpu" ]; then
 			ok "$part on a GPU # SKIP no NVIDIA GPU on this machine"
 			continue
 		fi
-		build || break ;;
+		[ -n "${PREBUILT:-}" ] || build || break ;;
 	esac
 	echo "# $part ($i of $#), after $SECONDS s"
 	[ "$part" = table ] || rm -f "$LOG/$part.log"
