@@ -6,18 +6,16 @@ whether hearth's best token is the same after each of them. Prints TAP.
 usage: text.py --llama-server PATH --model FILE --name NAME [--backend cuda|cpu] [--tokens N]
 FILE must have been written with a vocabulary."""
 import argparse
-import http.client
-import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(ROOT, os.environ.get("BUILD", "build"))
+sys.path.insert(0, os.path.join(ROOT, "tests/bench"))
+from serve import Server, free_port
 
 
 def prompt():
@@ -27,20 +25,11 @@ def prompt():
     return [int(x) for x in re.findall(r"\d+", body)][:int(re.search(r"LLAMA_GEOMETRY_PROMPT = (\d+)", text).group(1))]
 
 
-def write(port, n):
-    c = http.client.HTTPConnection("127.0.0.1", port, timeout=500)
-    c.request("POST", "/completion", json.dumps({"prompt": prompt(), "n_predict": n, "temperature": 0, "n_probs": 2, "ignore_eos": True,
-                                                  "return_tokens": True, "cache_prompt": False, "samplers": ["temperature"]}),
-              {"Content-Type": "application/json"})
-    r = c.getresponse()
-    body = json.loads(r.read())
-    if r.status != 200:
-        raise RuntimeError(body)
-    out = []
-    for p in body["completion_probabilities"]:
-        top = p["top_logprobs"]
-        out.append((p["id"], top[0]["logprob"] - top[1]["logprob"]))
-    return out
+def written(server, n):
+    """[(token, how far ahead of the second it was)]"""
+    body, _ = server.post("/completion", {"prompt": prompt(), "n_predict": n, "temperature": 0, "n_probs": 2, "ignore_eos": True,
+                                          "return_tokens": True, "cache_prompt": False, "samplers": ["temperature"]})
+    return [(p["id"], p["top_logprobs"][0]["logprob"] - p["top_logprobs"][1]["logprob"]) for p in body["completion_probabilities"]]
 
 
 def main():
@@ -51,35 +40,21 @@ def main():
     ap.add_argument("--backend", default="cuda")
     ap.add_argument("--tokens", type=int, default=64)
     a = ap.parse_args()
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
-    with tempfile.TemporaryDirectory() as tmp, open(os.path.join(tmp, "log"), "w+") as log:
-        p = subprocess.Popen([a.llama_server, "-m", a.model, "--host", "127.0.0.1", "--port", str(port), "-c", "1024", "--parallel", "1",
-                              "-ngl", "99" if a.backend == "cuda" else "0", "-fa", "on", "--no-warmup"], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-        try:
-            end = time.time() + 300
-            while True:
-                if p.poll() is not None or time.time() > end:
-                    log.seek(0)
-                    print(f"not ok 1 - {a.name}: llama-server serves\n# " + log.read()[-1500:].replace("\n", "\n# "))
-                    return 1
-                try:
-                    c = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-                    c.request("GET", "/health")
-                    if c.getresponse().status == 200:
-                        break
-                except OSError:
-                    pass
-                time.sleep(0.2)
-            text = write(port, a.tokens)
-        finally:
-            p.kill()
-            p.wait()
-        path = os.path.join(tmp, "text")
-        with open(path, "w") as f:
-            f.writelines(f"{t} {g:.5f}\n" for t, g in text)
-        return subprocess.call([os.path.join(BUILD, "tests/gpu_geometry"), a.backend, a.model, a.name, path])
+    port, server = free_port(), None
+    try:
+        server = Server("llama-server", [a.llama_server, "-m", a.model, "--host", "127.0.0.1", "--port", str(port), "-c", "1024", "--parallel", "1",
+                                         "-ngl", "99" if a.backend == "cuda" else "0", "-fa", "on", "--no-warmup"], port)
+        text = written(server, a.tokens)
+    except (OSError, SystemExit) as e:   # what Server says where one does not start, or refuses
+        print(f"not ok 1 - {a.name}: llama-server writes\n# " + str(e).replace("\n", "\n# "))
+        return 1
+    finally:
+        if server:
+            server.stop()
+    with tempfile.NamedTemporaryFile("w") as f:
+        f.writelines(f"{t} {g:.5f}\n" for t, g in text)
+        f.flush()
+        return subprocess.call([os.path.join(BUILD, "tests/gpu_geometry"), a.backend, a.model, a.name, f.name])
 
 
 sys.exit(main())
