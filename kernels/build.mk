@@ -60,12 +60,13 @@ $(BUILD)/obj/%.cu.o: %.cu
 
 cuda-objs: $(CU_OBJS) ## compile every kernel (needs nvcc, no GPU)
 
-# What was built with one setting must not stay for another.
+# What was built with one setting must not stay for another: a file whose time changes with what it says.
 CUDA_TABLE := $(addprefix runtime/model/,ops_cuda ops_cuda_plan ops_cuda_step)
-$(CUDA_TABLE:%=$(BUILD)/obj/%.o): $(BUILD)/obj/cuda-$(or $(CUDA_ON),0).stamp
-$(BUILD)/obj/cuda-%.stamp:
+$(CUDA_TABLE:%=$(BUILD)/obj/%.o): $(BUILD)/obj/cuda.setting
+$(BUILD)/obj/cuda.setting: cuda-setting
 	@mkdir -p $(@D)
-	@rm -f $(BUILD)/obj/cuda-*.stamp; touch $@
+	@[ "$$(cat $@ 2>/dev/null)" = 'CUDA=$(or $(CUDA_ON),0)' ] || echo 'CUDA=$(or $(CUDA_ON),0)' >$@
+.PHONY: cuda-setting
 
 ifeq ($(CUDA_ON),1)
 $(foreach f,$(CUDA_TABLE),$(eval CFLAGS_$(f).c := -DHEARTH_CUDA))

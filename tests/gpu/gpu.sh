@@ -122,6 +122,13 @@ run_part() {
 			bad "every kernel compiles"
 			return
 		fi
+		for setting in 1 0 1; do
+			make -s --no-print-directory BUILD="$BUILD/settings" CUDA=$setting "$BUILD/settings/obj/runtime/model/ops_cuda.o" >&2
+			case $setting$(nm "$BUILD/settings/obj/runtime/model/ops_cuda.o" | grep -c ' U hk_') in
+			00|1[1-9]*) ok "what was built with another setting is built again for CUDA=$setting" ;;
+			*) bad "what was built with another setting is built again for CUDA=$setting" ;;
+			esac
+		done
 		said=$(make -s --no-print-directory BUILD="$BUILD" NVCC= CUDA=1 gpu-build 2>&1) && said="built: $said"
 		case $said in
 		gpu-build:*"nvcc was not found"*PREBUILT*) ok "without nvcc gpu-build says what to do" ;;
