@@ -7,6 +7,13 @@ RT_SRCS += \
 	runtime/grammar/number.c \
 	runtime/grammar/regex.c \
 	runtime/grammar/schema.c \
+	runtime/grammar/schema_array.c \
+	runtime/grammar/schema_build.c \
+	runtime/grammar/schema_choice.c \
+	runtime/grammar/schema_const.c \
+	runtime/grammar/schema_object.c \
+	runtime/grammar/schema_string.c \
+	runtime/grammar/schema_tools.c \
 	runtime/grammar/vocab.c \
 	# EOL
 PKGS += jansson

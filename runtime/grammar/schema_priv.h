@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inside of a schema's translation. Each file makes one kind of value; a
+ * function returns the node that it made, or, when it refused, one that matches
+ * nothing: the first refusal stays in .rc and is what the caller is told.
+ */
+#ifndef HEARTH_GRAMMAR_SCHEMA_PRIV_H
+#define HEARTH_GRAMMAR_SCHEMA_PRIV_H
+
+#include <string.h>
+
+#include "grammar/schema.h"
+
+#define SCHEMA_MAX_PATH 384
+
+struct schema_ref {
+	const json_t *target;
+	uint32_t rule;
+};
+
+struct schema_builder {
+	struct gast g;
+	const json_t *doc;           /* where "#/..." points into */
+	struct schema_ref *refs;
+	size_t n_refs;
+	uint32_t value_rule;         /* any JSON value; 0 until first needed */
+	uint32_t object_rule;
+	uint32_t string_rule;
+	char path[SCHEMA_MAX_PATH];  /* JSON pointer of the place under work */
+	int depth;
+	struct hearth_err *err;
+	int rc;
+};
+
+static inline gnode lit(struct schema_builder *b, const char *s)
+{
+	return gast_lit(&b->g, s, strlen(s));
+}
+
+static inline gnode seq(struct schema_builder *b, gnode x, gnode y)
+{
+	return gast_seq(&b->g, x, y);
+}
+
+static inline gnode alt(struct schema_builder *b, gnode x, gnode y)
+{
+	return gast_alt(&b->g, x, y);
+}
+
+static inline gnode opt(struct schema_builder *b, gnode x)
+{
+	return gast_repeat(&b->g, x, 0, 1);
+}
+
+/* schema_build.c */
+gnode schema_refuse(struct schema_builder *b, int code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+size_t schema_enter(struct schema_builder *b, const char *key);
+void schema_leave(struct schema_builder *b, size_t n);
+gnode schema_spaced(struct schema_builder *b, const char *s);
+int schema_only_known(struct schema_builder *b, const json_t *s, const char *const *known);
+int schema_count(struct schema_builder *b, const json_t *s, const char *key, uint32_t *v);
+gnode schema_any_value(struct schema_builder *b);
+gnode schema_any_object(struct schema_builder *b);
+
+/* What a keyword makes. */
+gnode schema_array(struct schema_builder *b, const json_t *s);
+gnode schema_choice(struct schema_builder *b, const json_t *s, const char *key);
+gnode schema_enumeration(struct schema_builder *b, const json_t *s);
+gnode schema_object(struct schema_builder *b, const json_t *s);
+gnode schema_reference(struct schema_builder *b, const json_t *s);
+gnode schema_string(struct schema_builder *b, const json_t *s);
+gnode schema_value(struct schema_builder *b, const json_t *s);
+
+/* schema_const.c */
+gnode schema_constant(struct schema_builder *b, const json_t *v);
+bool schema_type_matches(const char *type, const json_t *v);
+
+/* schema_string.c */
+gnode schema_any_string(struct schema_builder *b);
+gnode schema_quoted(struct schema_builder *b, gnode inside);
+
+/* schema.c */
+void schema_builder_init(struct schema_builder *b, struct hearth_err *err);
+int schema_builder_finish(struct schema_builder *b, gnode root, struct grammar **ret, struct hearth_err *err);
+
+#endif
