@@ -4,6 +4,9 @@ RT_SRCS += \
 	runtime/grammar/compile.c \
 	runtime/grammar/gbnf.c \
 	runtime/grammar/match.c \
+	runtime/grammar/match_mask.c \
+	runtime/grammar/match_set.c \
+	runtime/grammar/match_way.c \
 	runtime/grammar/number.c \
 	runtime/grammar/regex.c \
 	runtime/grammar/schema.c \

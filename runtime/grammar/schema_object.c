@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define MAX_PROPERTIES 2000u     /* of one object */
-#define MAX_OPTIONAL 300u        /* of one object: each is a way on from where it begins (match.c, MAX_CONFIGS) */
+#define MAX_OPTIONAL 300u        /* of one object: each is a way on from where it begins (match_set.c, MAX_CONFIGS) */
 
 /*
  * A key that is none of the named ones, written without escapes (an escape
