@@ -2,6 +2,8 @@
 RT_SRCS += \
 	runtime/grammar/ast.c \
 	runtime/grammar/compile.c \
+	runtime/grammar/compile_check.c \
+	runtime/grammar/compile_way.c \
 	runtime/grammar/gbnf.c \
 	runtime/grammar/match.c \
 	runtime/grammar/match_mask.c \

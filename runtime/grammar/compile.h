@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside of a compiled grammar: what compile.c makes and match.c walks. */
+/* Inside of a compiled grammar: what compile*.c make and match*.c walk. */
 #ifndef HEARTH_GRAMMAR_COMPILE_H
 #define HEARTH_GRAMMAR_COMPILE_H
 
@@ -34,5 +34,10 @@ struct grammar {
 	uint32_t n_states, cap_states, n_edges, cap_edges, n_rules;
 	uint32_t root;           /* state to start from */
 };
+
+/* compile_check.c: what grammar_compile() promises to refuse with -EINVAL. */
+int gcompile_check(const struct gast *a, struct hearth_err *err);
+/* compile_way.c: fills .need and .best of every state. -ENOMEM. */
+int gcompile_ways(struct grammar *g);
 
 #endif
