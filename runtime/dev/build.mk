@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: MIT
 LIBHEARTH_SRCS += \
 	runtime/dev/device.c \
+	runtime/dev/device_budget.c \
 	runtime/dev/device_event.c \
 	runtime/dev/device_pool.c \
 	runtime/dev/device_region.c \
+	runtime/dev/device_state.c \
+	runtime/dev/device_tenant.c \
 	runtime/dev/embedded.c \
+	runtime/dev/embedded_budget.c \
+	runtime/dev/embedded_charge.c \
 	runtime/dev/embedded_event.c \
+	runtime/dev/embedded_pool.c \
 	runtime/dev/embedded_region.c \
+	runtime/dev/embedded_tenant.c \
 	runtime/dev/hearth.c \
 	runtime/dev/text.c \
 	# EOL

@@ -90,14 +90,49 @@ uint64_t dev_deadline(unsigned wait_ms);
 int dev_refuse(struct hearth_err *err, int code, const char *tenant,
 	       const struct hearth_pool *pool, const struct hearth_refusal *ref,
 	       const char *what);
+
+/* -- device_pool.c --------------------------------------------------------------- */
+
 struct dev_pool *dev_pool_by_id(struct hearth *h, uint32_t id);
 /* Into h's list; NULL when there is no place or no memory. */
 struct dev_pool *dev_pool_make(struct hearth *h, uint32_t id, uint32_t kind, const char *name);
-
-/* device_pool.c */
+int dev_pools_read(struct dev *d, struct hearth_err *err);
+/* Finds the pools that were asked for and puts them first, in that order. */
+int dev_pools_match(struct dev *d, const struct hearth_options *o, struct hearth_err *err);
+int dev_pool_info(struct hearth_pool *pool, struct hearth_pool_info *ret_info);
 int dev_pool_create(struct hearth *h, const struct hearth_pool_spec *spec, struct hearth_err *err);
 int dev_pool_remove(struct hearth_pool *pool, struct hearth_err *err);
 int dev_pool_resize(struct hearth_pool *pool, uint64_t size, struct hearth_err *err);
+
+/* -- device_tenant.c ------------------------------------------------------------- */
+
+int dev_tenant_open(struct hearth *h, const char *name, enum hearth_class cls, int priority,
+		    struct hearth_tenant **ret_t, struct hearth_err *err);
+void dev_tenant_close(struct hearth_tenant *tenant);
+int dev_tenant_remove(struct hearth *h, const char *name, struct hearth_err *err);
+
+/* -- device_budget.c ------------------------------------------------------------- */
+
+int dev_charge(struct hearth_tenant *t, struct hearth_pool *pool, uint64_t bytes,
+	       unsigned wait_ms, struct hearth_err *err);
+int dev_uncharge(struct hearth_tenant *t, struct hearth_pool *pool, uint64_t bytes);
+int dev_budget_get(int fd, uint32_t tenant, uint32_t pool, uint32_t flags,
+		   struct hearth_ioc_budget_get *get);
+void dev_fill_usage(const struct hearth_ioc_budget_get *get, struct hearth_usage *u);
+int dev_usage_get(struct hearth_tenant *t, struct hearth_pool *pool, struct hearth_usage *ret_u);
+int dev_peak_reset(struct hearth_tenant *t, struct hearth_pool *pool);
+int dev_available(struct hearth_tenant *t, struct hearth_pool *pool, uint64_t *ret_now,
+		  uint64_t *ret_with_purge);
+int dev_budget_set(struct hearth_tenant *t, struct hearth_pool *pool,
+		   const struct hearth_budget *b, struct hearth_err *err);
+int dev_budget_apply(struct hearth *h, const struct hearth_budget_line *lines, size_t n,
+		     size_t *ret_bad, struct hearth_err *err);
+
+/* -- device_state.c -------------------------------------------------------------- */
+
+int dev_state(struct hearth *h, struct hearth_state_row **ret_rows, size_t *ret_n,
+	      uint64_t *ret_seq);
+int dev_system(struct hearth *h, struct hearth_system *ret_sys);
 
 /* -- device_region.c ------------------------------------------------------------ */
 

@@ -1,11 +1,142 @@
 // SPDX-License-Identifier: MIT
-/* Making, resizing and removing pools of /dev/hearth, and why that was refused. */
+/* Pools of /dev/hearth: finding them, making, resizing and removing them, and why that was refused. */
 #include "dev/device.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+struct dev_pool *dev_pool_by_id(struct hearth *h, uint32_t id)
+{
+	for (size_t i = 0; i < h->n_pools; i++) {
+		if (dev_pool_id(h->pools[i]) == id)
+			return (struct dev_pool *)h->pools[i];
+	}
+	return NULL;
+}
+
+struct dev_pool *dev_pool_make(struct hearth *h, uint32_t id, uint32_t kind, const char *name)
+{
+	struct dev_pool *p;
+
+	if (h->n_pools == DEV_POOLS_MAX)
+		return NULL;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->base.h = h;
+	p->base.index = h->n_pools;
+	p->base.kind = (enum hearth_kind)kind;
+	memcpy(p->base.name, name, sizeof(p->base.name));
+	p->base.name[sizeof(p->base.name) - 1] = '\0';
+	p->id = id;
+	h->pools[h->n_pools++] = &p->base;
+	return p;
+}
+
+int dev_pools_read(struct dev *d, struct hearth_err *err)
+{
+	struct hearth_ioc_pool_get get;
+	uint32_t id = 0;
+	int ret;
+
+	for (;;) {
+		memset(&get, 0, sizeof(get));
+		get.size = sizeof(get);
+		get.flags = HEARTH_GET_NEXT;
+		get.pool = id;
+		ret = dev_call(d->fd, HEARTH_IOC_POOL_GET, &get);
+		if (ret == -ENOENT)
+			return 0;
+		if (ret)
+			return err_set(err, ret, "%s: cannot list the pools: %s", d->path,
+				       strerror(-ret));
+		id = get.pool;
+		/* a kind that this library does not know is not for us to use */
+		if (get.out_kind >= HEARTH_KIND_COUNT)
+			continue;
+		if (!dev_pool_make(&d->base, id, get.out_kind, get.name))
+			return err_set(err, -EOVERFLOW, "%s has more than %d pools", d->path,
+				       DEV_POOLS_MAX);
+	}
+}
+
+static void pool_to_front(struct hearth *h, size_t at, size_t to)
+{
+	struct hearth_pool *p = h->pools[at];
+
+	memmove(&h->pools[to + 1], &h->pools[to], (at - to) * sizeof(p));
+	h->pools[to] = p;
+	for (size_t i = to; i <= at; i++)
+		h->pools[i]->index = i;
+}
+
+/* Finds the pools that were asked for and puts them first, in that order. */
+int dev_pools_match(struct dev *d, const struct hearth_options *o, struct hearth_err *err)
+{
+	struct hearth *h = &d->base;
+
+	for (size_t i = 0; i < o->n_pools; i++) {
+		size_t at = i;
+
+		while (at < h->n_pools && strcmp(h->pools[at]->name, o->pools[i].name))
+			at++;
+		if (at == h->n_pools) {
+			at = i;
+			while (at < h->n_pools && h->pools[at]->kind != o->pools[i].kind)
+				at++;
+		}
+		if (at >= h->n_pools)
+			return err_set(err, -ENOENT,
+				       "%s has no pool %s, and no other of kind %s; make one with: hearthctl pool create %s %s SIZE",
+				       d->path, o->pools[i].name, hearth_kind_name(o->pools[i].kind),
+				       o->pools[i].name, hearth_kind_name(o->pools[i].kind));
+		if (h->pools[at]->kind != o->pools[i].kind)
+			return err_set(err, -EINVAL, "pool %s on %s is of kind %s, not %s",
+				       h->pools[at]->name, d->path,
+				       hearth_kind_name(h->pools[at]->kind),
+				       hearth_kind_name(o->pools[i].kind));
+		pool_to_front(h, at, i);
+	}
+	return 0;
+}
+
+static int pool_get(struct hearth_pool *pool, struct hearth_ioc_pool_get *get)
+{
+	memset(get, 0, sizeof(*get));
+	get->size = sizeof(*get);
+	get->pool = dev_pool_id(pool);
+	return dev_call(dev_of(pool->h)->fd, HEARTH_IOC_POOL_GET, get);
+}
+
+int dev_pool_info(struct hearth_pool *pool, struct hearth_pool_info *ret_info)
+{
+	struct hearth_ioc_pool_get get;
+	int ret = pool_get(pool, &get);
+
+	if (ret)
+		return ret;
+	memset(ret_info, 0, sizeof(*ret_info));
+	memcpy(ret_info->name, pool->name, sizeof(ret_info->name));
+	ret_info->kind = pool->kind;
+	ret_info->size = get.out_bytes;
+	ret_info->charged = get.out_charged;
+	ret_info->peak = get.out_peak;
+	ret_info->guaranteed = get.out_min_sum;
+	ret_info->claimable = get.out_claimable;
+	ret_info->largest_free = get.out_largest;
+	ret_info->quarantined = get.out_quarantined;
+	ret_info->large = get.out_large;
+	ret_info->medium = get.out_medium;
+	ret_info->small = get.out_small;
+	ret_info->level = (enum hearth_level)get.out_level;
+	ret_info->regions = get.out_regions;
+	ret_info->tenants = get.out_tenants;
+	return 0;
+}
+
+/* -- making, resizing, removing ------------------------------------------------------ */
 
 /* Memory comes in blocks; an account's bytes are only a number. */
 static uint64_t round_up(const struct dev *d, enum hearth_kind kind, uint64_t size)

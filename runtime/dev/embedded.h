@@ -126,8 +126,41 @@ static inline struct emb_account *emb_account(struct emb_rec *rec, const struct 
 	return &rec->acct[pool->base.index];
 }
 
-/* -- embedded.c, lock held ----------------------------------------------------- */
+static inline struct emb_rec *emb_rec_of(const struct hearth_tenant *t)
+{
+	return ((const struct emb_tenant *)t)->rec;
+}
 
+/* -- embedded_pool.c ------------------------------------------------------------- */
+
+int emb_pool_make(struct emb *e, const struct hearth_pool_spec *spec, struct hearth_err *err);
+void emb_pool_free(struct emb_pool *p);
+int emb_pool_info(struct hearth_pool *pool, struct hearth_pool_info *ret_info);
+int emb_pool_resize(struct hearth_pool *pool, uint64_t size, struct hearth_err *err);
+/* The rules of a tenant's gauge follow its max and the pool's size. Lock held. */
+void emb_set_rules(struct emb_account *acct, const struct emb_pool *pool);
+
+/* -- embedded_tenant.c ----------------------------------------------------------- */
+
+/* These with the lock held. */
+struct emb_rec *emb_rec_find(struct emb *e, const char *name);
+struct emb_rec *emb_rec_make(struct emb *e, const char *name, enum hearth_class cls, int priority);
+void emb_rec_unlink(struct emb *e, struct emb_rec *rec);
+void emb_rec_set_priority(struct emb *e, struct emb_rec *rec, int priority);
+/* Says once that it is there: when it is sure to stay. */
+void emb_rec_announce(struct emb *e, struct emb_rec *rec);
+/* Forgets @rec when nobody has it open, nobody keeps it, and it holds nothing. */
+void emb_rec_put(struct emb *e, struct emb_rec *rec);
+
+int emb_tenant_open(struct hearth *h, const char *name, enum hearth_class cls, int priority,
+		    struct hearth_tenant **ret_t, struct hearth_err *err);
+void emb_tenant_close(struct hearth_tenant *tenant);
+int emb_tenant_fd(const struct hearth_tenant *t);
+int emb_tenant_remove(struct hearth *h, const char *name, struct hearth_err *err);
+
+/* -- embedded_charge.c ----------------------------------------------------------- */
+
+/* These with the lock held. */
 /* Charges, purging and waiting as the rules say; the sentence of a refusal. */
 int emb_charge(struct emb *e, struct emb_rec *rec, struct emb_pool *pool, uint64_t n,
 	       unsigned wait_ms, struct hearth_err *err);
@@ -136,10 +169,25 @@ void emb_uncharge(struct emb *e, struct emb_rec *rec, struct emb_pool *pool, uin
 void emb_charge_undo(struct emb *e, struct emb_rec *rec, struct emb_pool *pool, uint64_t n);
 /* After any change of a charge: pressure of the pool and of the tenant. */
 void emb_note(struct emb *e, struct emb_rec *rec, struct emb_pool *pool);
-/* Forgets @rec when nobody has it open, nobody keeps it, and it holds nothing. */
-void emb_rec_put(struct emb *e, struct emb_rec *rec);
 int emb_refuse(struct hearth_err *err, int code, const struct emb_rec *rec,
 	       const struct emb_pool *pool, const struct budget_refusal *ref);
+
+int emb_plain_charge(struct hearth_tenant *t, struct hearth_pool *pool, uint64_t bytes,
+		     unsigned wait_ms, struct hearth_err *err);
+int emb_plain_uncharge(struct hearth_tenant *t, struct hearth_pool *pool, uint64_t bytes);
+int emb_available(struct hearth_tenant *t, struct hearth_pool *pool, uint64_t *ret_now,
+		  uint64_t *ret_with_purge);
+
+/* -- embedded_budget.c ----------------------------------------------------------- */
+
+int emb_budget_set(struct hearth_tenant *t, struct hearth_pool *pool,
+		   const struct hearth_budget *b, struct hearth_err *err);
+int emb_budget_apply(struct hearth *h, const struct hearth_budget_line *lines, size_t n,
+		     size_t *ret_bad, struct hearth_err *err);
+int emb_usage_get(struct hearth_tenant *t, struct hearth_pool *pool, struct hearth_usage *ret_u);
+int emb_peak_reset(struct hearth_tenant *t, struct hearth_pool *pool);
+int emb_state(struct hearth *h, struct hearth_state_row **ret_rows, size_t *ret_n,
+	      uint64_t *ret_seq);
 
 /* -- embedded_region.c ----------------------------------------------------------- */
 
