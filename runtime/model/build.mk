@@ -4,6 +4,8 @@ RT_SRCS += \
 	runtime/model/cpu_plain.c \
 	runtime/model/model.c \
 	runtime/model/ops_cpu.c \
+	runtime/model/ops_cpu_matmul.c \
+	runtime/model/ops_cpu_rows.c \
 	runtime/model/ops_cuda.c \
 	runtime/model/ops_cuda_plan.c \
 	runtime/model/ops_cuda_step.c \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What ops_cpu.c asks of an instruction set, and the two layouts they share.
+ * What ops_cpu*.c ask of an instruction set, and the two layouts they share.
  *
  * Weights: rows are packed by 16 into panels. A panel is, for each block of
  * the quantisation type along the row, the 16 rows' blocks taken apart and
