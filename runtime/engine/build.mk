@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 RT_SRCS += \
 	runtime/engine/batch.c \
+	runtime/engine/book.c \
 	runtime/engine/cache.c \
 	runtime/engine/engine.c \
 	runtime/engine/plan.c \
 	runtime/engine/session.c \
+	runtime/engine/worker.c \
 	# EOL
 BENCHES += \
 	bench_engine \

@@ -105,7 +105,34 @@ struct engine {
 	struct engine_stats stats;
 };
 
+/* The step under work; only the worker has one. */
+struct step {
+	struct batch b;
+	uint32_t n_gen;          /* gens in it: e->row_gen[] */
+	uint32_t extra;          /* output rows that may still be had besides one for each gen */
+};
+
+static inline struct gen *engine_gen(struct engine *e, uint32_t i)
+{
+	return &e->session[i].gen;
+}
+
+static inline uint32_t gen_left(const struct gen *g)
+{
+	return g->n_want - g->s->seq.len;
+}
+
+/* worker.c */
 void *engine_worker(void *e);
+void gen_finish(struct engine *e, struct gen *g, enum gen_finish f);
+void gen_fail(struct engine *e, struct gen *g, int code, const char *text);
+
+/* batch.c. Lock held. False: nothing to run, or *ret_failed ran out of memory. */
+bool batch_choose(struct engine *e, struct step *st, struct gen **ret_failed, struct hearth_err *err);
+
+/* book.c: the step was run from @t0 to @t1, or did not happen. */
+void batch_book(struct engine *e, struct step *st, uint64_t t0, uint64_t t1);
+void batch_unbook(struct engine *e, struct step *st);
 
 /* Memory plan from an open file, options resolved. */
 int plan_make(const struct gguf *g, const struct engine_opts *o, const struct ops *ops,
