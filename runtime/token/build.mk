@@ -9,6 +9,7 @@ RT_SRCS += \
 	runtime/token/pretok.c \
 	runtime/token/template_id.c \
 	runtime/token/tokenizer.c \
+	runtime/token/tokenizer_read.c \
 	# EOL
 FUZZERS += \
 	fuzz_chat \
