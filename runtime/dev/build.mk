@@ -25,4 +25,6 @@ TESTS += \
 BENCHES += \
 	bench_dev \
 	# EOL
+test_device_OBJS := $(patsubst %,$(BUILD)/obj/tests/unit/device_%.o,fx budget region event)
+$(BUILD)/tests/test_device: $(test_device_OBJS)
 test_nomem_OBJS = $(addprefix -Wl$(,)--wrap=,malloc calloc realloc mmap memfd_create ftruncate mprotect eventfd)

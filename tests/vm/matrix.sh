@@ -34,7 +34,7 @@ module_files() { find Kbuild kmod uapi tests/vectors/*_cases.h tests/vm/probe -t
 program_files() {
 	case $1 in
 	vm_hearthctl) echo tests/unit/test_hearthctl.sh tests/vm/{keep,setuidgid}.c tools/hearthctl* runtime/dev/* runtime/base/{err,yaml}.[ch] ;;
-	vm_libhearth) echo tests/unit/test_device.c tests/vm/mini/* runtime/dev/* runtime/base/err.[ch] ;;
+	vm_libhearth) echo tests/unit/{test_device.c,device_*} tests/vm/mini/* runtime/dev/* runtime/base/err.[ch] ;;
 	vm_load) echo tests/unit/{test_load,synth}.c tests/vm/mini/* runtime/gguf/* runtime/dev/* runtime/base/err.[ch] ;;
 	vm_*32) echo "tests/vm/${1%32}.c" ;;
 	*) echo "tests/vm/$1.c" ;;

@@ -136,7 +136,7 @@ for p in $(sed -n 's/^\(vm_[a-z0-9_]*\).*/\1/p' "tests/vm/$list.list" | sort -u)
 	case $p in
 	vm_libhearth) # the library's own unit tests, over the device
 		program "$root/$p" "$cc $flags -D_GNU_SOURCE -Itests/vm/mini -Itests/unit -Iruntime" \
-			tests/unit/test_device.c runtime/dev/*.c runtime/base/err.c kmod/core/*.c ;;
+			tests/unit/test_device.c tests/unit/device_*.c runtime/dev/*.c runtime/base/err.c kmod/core/*.c ;;
 	vm_load) # weights out of a file into the device's memory
 		other_libs || { echo "ok - $name: load # SKIP $why"; continue; }
 		have= uring=
