@@ -27,8 +27,8 @@ struct team {
 	uint32_t n;
 	void (*fn)(void *arg, uint32_t member);
 	void *arg;
-	_Alignas(64) atomic_uint round;   /* futex: members sleep on it when not awake */
-	atomic_bool awake;                /* a step runs: spin, do not sleep */
+	_Alignas(64) atomic_uint round;   /* futex: members sleep on it */
+	atomic_bool awake;                /* a step runs */
 	atomic_bool stop;
 	_Alignas(64) atomic_uint done;
 	_Alignas(64) atomic_uint met;     /* arrivals at team_meet() */
@@ -78,8 +78,13 @@ static void rouse(struct team *t, atomic_uint *word)
 		futex_wake(word);
 }
 
-/* Until *word differs from @seen; returns the new value. Sleeps if @t is not awake. */
-static unsigned wait_change(struct team *t, atomic_uint *word, unsigned seen, bool may_sleep)
+/*
+ * Until *word differs from @seen; returns the new value. @between: the wait may
+ * be one between two steps. Then whoever waits for the core has it first: a
+ * team on all cores leaves no other gap, and the client that is to read the
+ * last token would get it late.
+ */
+static unsigned wait_change(struct team *t, atomic_uint *word, unsigned seen, bool between)
 {
 	unsigned spins = 0, v;
 
@@ -87,8 +92,9 @@ static unsigned wait_change(struct team *t, atomic_uint *word, unsigned seen, bo
 		v = atomic_load_explicit(word, memory_order_acquire);
 		if (v != seen)
 			return v;
-		if (may_sleep && !atomic_load_explicit(&t->awake, memory_order_acquire)) {
-			futex_wait(word, seen);
+		if (between && !atomic_load_explicit(&t->awake, memory_order_acquire)) {
+			sched_yield();
+			between = false;
 			continue;
 		}
 		relax();
@@ -111,9 +117,7 @@ static void *member_main(void *p)
 		seen = now;
 		if (atomic_load_explicit(&t->stop, memory_order_acquire))
 			return NULL;
-		/* team_begin() also moves round, to wake sleepers: no work then. */
-		if (t->fn)
-			t->fn(t->arg, m->id);
+		t->fn(t->arg, m->id);
 		atomic_fetch_add_explicit(&t->done, 1, memory_order_release);
 		rouse(t, &t->done);
 	}
@@ -229,13 +233,7 @@ static void wait_done(struct team *t)
 
 void team_begin(struct team *t)
 {
-	if (t->n == 1)
-		return;
-	t->fn = NULL;
 	atomic_store_explicit(&t->awake, true, memory_order_release);
-	publish(t);
-	futex_wake(&t->round);
-	wait_done(t);
 }
 
 void team_end(struct team *t)

@@ -2,10 +2,11 @@
 /*
  * A team of threads that runs one function at a time on all of its members.
  *
- * Between team_begin() and team_end() (one model step) waiting members spin,
- * since the next piece of work is microseconds away; outside they sleep and
- * cost nothing. A member that spins for long gives its core away, so a machine
- * with more runnable threads than cores still makes progress.
+ * Who waits spins, since the next piece of work is microseconds away: within a
+ * step of the model, which is between team_begin() and team_end(), and most
+ * often from one to the next, where others have the core first. After some 50
+ * us it sleeps and costs nothing, so a machine with more runnable threads than
+ * cores still makes progress.
  */
 #ifndef HEARTH_BASE_THREAD_H
 #define HEARTH_BASE_THREAD_H
