@@ -7,6 +7,7 @@ RT_SRCS += \
 	runtime/server/chat_request.c \
 	runtime/server/config.c \
 	runtime/server/embed_api.c \
+	runtime/server/feed.c \
 	runtime/server/flow.c \
 	runtime/server/grammars.c \
 	runtime/server/home_api.c \
@@ -50,6 +51,7 @@ hearthd_SRCS := tools/hearthd.c tools/paths.c
 TESTS += \
 	test_alive \
 	test_config \
+	test_feed \
 	test_http \
 	test_service \
 	test_keyring \

@@ -236,7 +236,7 @@ static json_t *call_json(const struct job *j, const struct run_event *e, uint32_
 /* Runs one choice to its end. False: the client left or an error was sent. */
 static bool collect(struct job *j)
 {
-	struct run_event *e;
+	const struct run_event *e;
 	bool ok = true, done = false;
 
 	j->calls = json_array();
@@ -265,7 +265,6 @@ static bool collect(struct job *j)
 			done = true;
 			break;
 		}
-		run_event_free(e);
 	}
 	j->last = *run_result(j->flow.run);
 	if (!ok || j->last.finish == GEN_ERROR) {
@@ -474,16 +473,14 @@ static void end_choice(struct job *j)
 	j->flow.ended = true;
 }
 
-static void take_event(struct flow *f, struct run_event *e)
+static void take_event(struct flow *f, const struct run_event *e)
 {
 	struct job *j = (struct job *)f;
 
 	if (!j->role_sent)
 		begin_choice(j);
-	if (!j->head) {
-		run_event_free(e);
+	if (!j->head)
 		return;
-	}
 	switch (e->kind) {
 	case RUN_CONTENT:
 		emit_text(j, "content", e);
@@ -507,7 +504,6 @@ static void take_event(struct flow *f, struct run_event *e)
 		end_choice(j);
 		break;
 	}
-	run_event_free(e);
 }
 
 static void streamed(struct job *j)

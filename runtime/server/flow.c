@@ -69,7 +69,7 @@ static void pace(struct flow *f)
 long flow_next(void *flow, char *buf, size_t cap)
 {
 	struct flow *f = flow;
-	struct run_event *e;
+	const struct run_event *e;
 	size_t n;
 
 	while (f->at == f->n) {

@@ -18,8 +18,8 @@
 struct flow {
 	struct http_req *r;
 	struct run *run;           /* the one that runs now; NULL between two */
-	/* Turns @e, which it then owns, into flow_put() calls; sets .ended at the last. */
-	void (*take)(struct flow *f, struct run_event *e);
+	/* Turns @e into flow_put() calls; sets .ended at the last. */
+	void (*take)(struct flow *f, const struct run_event *e);
 	bool ended;                /* nothing follows what is there */
 	/* this file's */
 	char *out;

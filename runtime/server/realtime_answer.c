@@ -343,7 +343,7 @@ static int generate(struct answer *a, struct hearth_err *err, struct gen_result 
 		rc = run_start(&o, &run, err);
 	}
 	while (!rc && !done) {
-		struct run_event *e = run_next(run, 50);
+		const struct run_event *e = run_next(run, 50);
 
 		if (atomic_load(&c->cancel))
 			run_cancel(run);
@@ -355,7 +355,6 @@ static int generate(struct answer *a, struct hearth_err *err, struct gen_result 
 			take_call(a, e);
 		else if (e->kind == RUN_DONE)
 			done = true;
-		run_event_free(e);
 	}
 	if (!rc)
 		*ret = *run_result(run);

@@ -247,7 +247,7 @@ static void close_message(struct response *j, bool stream)
 }
 
 /* Takes one event of the run; true at the end. */
-static bool take(struct response *j, struct run_event *e, bool stream)
+static bool take(struct response *j, const struct run_event *e, bool stream)
 {
 	const struct gen_result *g;
 	json_t *item, *p;
@@ -298,7 +298,6 @@ static bool take(struct response *j, struct run_event *e, bool stream)
 	default:
 		break;
 	}
-	run_event_free(e);
 	return end;
 }
 
@@ -314,7 +313,7 @@ static void response_free(void *arg)
 	free(j);
 }
 
-static void take_event(struct flow *f, struct run_event *e)
+static void take_event(struct flow *f, const struct run_event *e)
 {
 	take((struct response *)f, e, true);
 }
@@ -325,7 +324,7 @@ static void whole(struct response *j)
 	bool end = false;
 
 	while (!end) {
-		struct run_event *e = run_next(j->flow.run, LOOK_MS);
+		const struct run_event *e = run_next(j->flow.run, LOOK_MS);
 
 		if (e)
 			end = take(j, e, false);

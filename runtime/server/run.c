@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "server/grammars.h"
 #include "server/tenants.h"
@@ -29,12 +28,10 @@ struct run {
 	enum run_mode mode;
 	bool no_calls, raw, whole;
 	uint32_t left;             /* tokens that may still come */
-	struct run_event *text;    /* the last event, if it is text and nobody took it yet */
-	size_t text_cap;
 	struct grammar *grammar;
 	struct gmatch *match;
 	bool in_grammar, thinking;
-	struct run_event *last;    /* RUN_DONE, made beforehand so that it cannot fail */
+	struct feed *feed;
 	char tail[MARKER_LEN + 1]; /* last bytes of text, to find the marker across tokens */
 	size_t n_tail;
 	struct chat_parser *parser;
@@ -43,59 +40,9 @@ struct run {
 	bool logprobs;
 	struct hearth_err fail;    /* of the grammar */
 
-	pthread_mutex_t lock;
-	pthread_cond_t more;
-	struct run_event *head, **end;
-	bool done;                 /* RUN_DONE is queued */
-	bool resting;              /* run_rest() */
 	pthread_mutex_t settling;
 	bool settled;              /* the session was given back */
 };
-
-void run_event_free(struct run_event *e)
-{
-	if (!e)
-		return;
-	free(e->text);
-	free(e->arguments);
-	free(e);
-}
-
-static void push(struct run *r, struct run_event *e)
-{
-	e->next = NULL;
-	pthread_mutex_lock(&r->lock);
-	r->text = e->kind == RUN_CONTENT || e->kind == RUN_REASONING ? e : NULL;
-	r->text_cap = e->len + 1;
-	*r->end = e;
-	r->end = &e->next;
-	if (e->kind == RUN_DONE)
-		r->done = true;
-	/* Who wants the whole answer is not woken for its parts. */
-	if (r->done || !(r->whole || r->resting))
-		pthread_cond_signal(&r->more);
-	pthread_mutex_unlock(&r->lock);
-}
-
-static struct run_event *event(enum run_event_kind kind, const char *s, size_t n)
-{
-	struct run_event *e = calloc(1, sizeof(*e));
-
-	if (!e)
-		return NULL;
-	e->kind = kind;
-	if (s) {
-		e->text = malloc(n + 1);
-		if (!e->text) {
-			free(e);
-			return NULL;
-		}
-		memcpy(e->text, s, n);
-		e->text[n] = 0;
-		e->len = n;
-	}
-	return e;
-}
 
 /* -- what the engine says (its thread) ------------------------------------------- */
 
@@ -105,43 +52,10 @@ static void out_of_memory(struct run *r)
 		err_set(&r->fail, -ENOMEM, "out of memory for the answer");
 }
 
-/* Text behind text of the same kind that nobody took yet is one event. False: it is not that. */
-static bool joined(struct run *r, enum run_event_kind kind, const char *s, size_t n)
-{
-	struct run_event *e;
-	bool yes = false;
-	char *p;
-
-	pthread_mutex_lock(&r->lock);
-	e = r->text;
-	if (e && e->kind == kind) {
-		p = e->len + n + 1 > r->text_cap ? realloc(e->text, (e->len + n + 1) * 2) : e->text;
-		yes = p != NULL;
-		if (yes && e->len + n + 1 > r->text_cap)
-			r->text_cap = (e->len + n + 1) * 2;
-	}
-	if (yes) {
-		e->text = p;
-		memcpy(e->text + e->len, s, n);
-		e->len += n;
-		e->text[e->len] = 0;
-	}
-	pthread_mutex_unlock(&r->lock);
-	return yes;
-}
-
 static void on_text(struct run *r, enum run_event_kind kind, const char *s, size_t n)
 {
-	struct run_event *e;
-
-	if (!n || joined(r, kind, s, n))
-		return;
-	e = event(kind, s, n);
-	if (!e) {
+	if (n && !feed_text(r->feed, kind, s, n))
 		out_of_memory(r);
-		return;
-	}
-	push(r, e);
 }
 
 static void sink_content(void *ctx, const char *s, size_t n)
@@ -157,7 +71,6 @@ static void sink_reasoning(void *ctx, const char *s, size_t n)
 static void sink_call(void *ctx, size_t index, const char *name, const char *arguments)
 {
 	struct run *r = ctx;
-	struct run_event *e;
 
 	/* No tools were offered: a call of them is words, and whoever asked knows no other answer. */
 	if (r->mode == RUN_FREE) {
@@ -169,16 +82,10 @@ static void sink_call(void *ctx, size_t index, const char *name, const char *arg
 		on_text(r, RUN_CONTENT, "}</tool_call>", 13);
 		return;
 	}
-	e = event(RUN_CALL, name, strlen(name));
-	if (e)
-		e->arguments = strdup(arguments);
-	if (!e || !e->arguments) {
-		run_event_free(e);
+	if (feed_call(r->feed, name, arguments))
+		r->n_calls++;
+	else
 		out_of_memory(r);
-		return;
-	}
-	r->n_calls++;
-	push(r, e);
 }
 
 /*
@@ -219,15 +126,8 @@ static bool on_token(void *arg, const struct gen_token *t)
 		r->tokens[r->n_tokens++] = t->id;
 	if (r->left)
 		r->left--;
-	if (r->logprobs && t->pick) {
-		struct run_event *e = event(RUN_LOGPROB, NULL, 0);
-
-		if (e) {
-			e->token = t->id;
-			e->pick = *t->pick;
-			push(r, e);
-		}
-	}
+	if (r->logprobs && t->pick && !feed_logprob(r->feed, t->id, t->pick))
+		out_of_memory(r);
 	if (r->thinking && n == 8 && bytes && !memcmp(bytes, "</think>", 8)) {
 		r->thinking = false;
 		r->in_grammar = r->mode == RUN_WHOLE;
@@ -338,7 +238,6 @@ static void settle(void *arg)
 static void on_done(void *arg, const struct gen_result *g)
 {
 	struct run *r = arg;
-	struct run_event *e;
 
 	if (r->parser)
 		chat_parser_end(r->parser);
@@ -347,9 +246,7 @@ static void on_done(void *arg, const struct gen_result *g)
 		r->result.finish = GEN_ERROR;
 		r->result.err = r->fail;
 	}
-	e = r->last;
-	r->last = NULL;
-	push(r, e);
+	feed_done(r->feed);
 	/* The session is of no more use to this request, however long its client takes to read. */
 	service_done(r->s, r->slot, settle, r);
 }
@@ -363,7 +260,6 @@ int run_start(const struct run_opts *o, struct run **ret, struct hearth_err *err
 	struct chat_sink sink;
 	const uint32_t *mask;
 	uint32_t need, i;
-	pthread_condattr_t ca;
 	int rc;
 
 	if (!r)
@@ -378,18 +274,12 @@ int run_start(const struct run_opts *o, struct run **ret, struct hearth_err *err
 	r->thinking = o->thinking;
 	r->in_grammar = o->mode == RUN_WHOLE && !o->thinking;
 	r->logprobs = o->sample.logprobs;
-	r->end = &r->head;
-	pthread_mutex_init(&r->lock, NULL);
 	pthread_mutex_init(&r->settling, NULL);
-	pthread_condattr_init(&ca);
-	pthread_condattr_setclock(&ca, CLOCK_MONOTONIC);
-	pthread_cond_init(&r->more, &ca);
-	pthread_condattr_destroy(&ca);
 	r->cap_tokens = o->n_tokens + o->max_tokens + 1;
 	r->tokens = malloc(r->cap_tokens * sizeof(*r->tokens));
-	r->last = event(RUN_DONE, NULL, 0);
+	r->feed = feed_new();
 	rc = -ENOMEM;
-	if (!r->tokens || !r->last)
+	if (!r->tokens || !r->feed)
 		goto fail;
 	memcpy(r->tokens, o->tokens, o->n_tokens * sizeof(*r->tokens));
 	r->n_tokens = o->n_tokens;
@@ -485,52 +375,14 @@ fail_said:
 	return rc;
 }
 
-static struct timespec in_ms(int ms)
-{
-	struct timespec until;
-
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ms / 1000;
-	until.tv_nsec += (long)(ms % 1000) * 1000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_nsec -= 1000000000;
-		until.tv_sec++;
-	}
-	return until;
-}
-
 void run_rest(struct run *r, int ms)
 {
-	const struct timespec until = in_ms(ms);
-
-	pthread_mutex_lock(&r->lock);
-	r->resting = true;
-	while (!r->done)
-		if (pthread_cond_timedwait(&r->more, &r->lock, &until))
-			break;
-	r->resting = false;
-	pthread_mutex_unlock(&r->lock);
+	feed_rest(r->feed, ms);
 }
 
-struct run_event *run_next(struct run *r, int wait_ms)
+const struct run_event *run_next(struct run *r, int wait_ms)
 {
-	const struct timespec until = in_ms(wait_ms);
-	struct run_event *e;
-
-	pthread_mutex_lock(&r->lock);
-	while (!r->done && (r->whole || !r->head))
-		if (pthread_cond_timedwait(&r->more, &r->lock, &until))
-			break;
-	e = r->whole && !r->done ? NULL : r->head;
-	if (e) {
-		r->head = e->next;
-		if (!r->head)
-			r->end = &r->head;
-		if (e == r->text)
-			r->text = NULL;
-	}
-	pthread_mutex_unlock(&r->lock);
-	return e;
+	return feed_next(r->feed, wait_ms, r->whole);
 }
 
 void run_cancel(struct run *r)
@@ -553,25 +405,17 @@ uint32_t run_calls(const struct run *r)
 
 void run_free(struct run *r)
 {
-	struct run_event *e;
-
 	if (!r)
 		return;
 	settle(r);
 	if (r->slot)
 		service_settled(r->s, r->slot, r);
-	while ((e = r->head)) {
-		r->head = e->next;
-		run_event_free(e);
-	}
-	run_event_free(r->last);
+	feed_free(r->feed);
 	chat_parser_free(r->parser);
 	if (r->grammar)
 		grammars_give(r->s->grammars, r->grammar, r->match);
 	grammar_unref(r->grammar);
-	pthread_cond_destroy(&r->more);
 	pthread_mutex_destroy(&r->settling);
-	pthread_mutex_destroy(&r->lock);
 	free(r->tokens);
 	free(r);
 }

@@ -14,21 +14,10 @@
 #ifndef HEARTH_SERVER_RUN_H
 #define HEARTH_SERVER_RUN_H
 
+#include "server/feed.h"
 #include "server/service.h"
 
 enum run_mode { RUN_FREE, RUN_WHOLE, RUN_LAZY };
-
-enum run_event_kind { RUN_CONTENT, RUN_REASONING, RUN_CALL, RUN_LOGPROB, RUN_DONE };
-
-struct run_event {
-	enum run_event_kind kind;
-	char *text;                /* content, reasoning; of a call its name */
-	size_t len;
-	char *arguments;           /* of a call */
-	int32_t token;             /* of a logprob */
-	struct sampler_pick pick;
-	struct run_event *next;
-};
 
 struct run_opts {
 	struct service *service;
@@ -57,14 +46,9 @@ struct run;
 
 /* -errno as service_take() and gen_start(), with the sentence. */
 int run_start(const struct run_opts *o, struct run **ret, struct hearth_err *err);
-/*
- * The next event, owned by the caller (run_event_free()), waiting up to
- * @wait_ms; NULL when there was none in that time. After RUN_DONE none follow.
- */
-struct run_event *run_next(struct run *r, int wait_ms);
-/* Lets @ms pass, or until the run is done: what comes meanwhile wakes nobody. */
+/* As feed_next() and feed_rest(). */
+const struct run_event *run_next(struct run *r, int wait_ms);
 void run_rest(struct run *r, int ms);
-void run_event_free(struct run_event *e);
 void run_cancel(struct run *r);
 /* Valid once RUN_DONE was read. */
 const struct gen_result *run_result(const struct run *r);

@@ -332,7 +332,7 @@ static int generate(struct answer *a, const struct tok_ids *ids, enum gen_finish
 	sampler_defaults(&o.sample);
 	rc = run_start(&o, &run, err);
 	while (!rc && !done) {
-		struct run_event *e = run_next(run, LOOK_MS);
+		const struct run_event *e = run_next(run, LOOK_MS);
 
 		if (gone(a->c))
 			run_cancel(run);
@@ -344,7 +344,6 @@ static int generate(struct answer *a, const struct tok_ids *ids, enum gen_finish
 			take_call(a, e);
 		else if (e->kind == RUN_DONE)
 			done = true;
-		run_event_free(e);
 	}
 	if (!rc) {
 		*ret_finish = run_result(run)->finish;

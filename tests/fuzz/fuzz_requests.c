@@ -59,7 +59,7 @@ static void run_it(const struct chat_request *q, struct http_req *r)
 	struct run_opts o = chat_request_run(q, s, r);
 	struct hearth_err err = { 0 };
 	struct run *run = NULL;
-	struct run_event *e;
+	const struct run_event *e;
 	bool end = false;
 	int rc;
 
@@ -83,7 +83,6 @@ static void run_it(const struct chat_request *q, struct http_req *r)
 			MUST(json_is_object(a));
 			json_decref(a);
 		}
-		run_event_free(e);
 	}
 	/* A grammar's limits may be reached; nothing else goes wrong. */
 	MUST(run_result(run)->finish != GEN_ERROR || strstr(run_result(run)->err.text, "grammar") || strstr(run_result(run)->err.text, "every token"));

@@ -94,7 +94,7 @@ static struct run *start(const struct run_opts *o)
 static struct gen_result finish(struct run *r, char *text, size_t cap)
 {
 	struct gen_result res;
-	struct run_event *e;
+	const struct run_event *e;
 	bool done = false;
 	size_t n = 0;
 
@@ -107,7 +107,6 @@ static struct gen_result finish(struct run *r, char *text, size_t cap)
 			memcpy(text + n, e->text, e->len);
 			n += e->len;
 		}
-		run_event_free(e);
 	}
 	if (text)
 		text[n] = 0;
@@ -297,7 +296,7 @@ static void leaving(void **state)
 {
 	static char want[4096], got[4096];
 	struct gen_result res;
-	struct run_event *e;
+	const struct run_event *e;
 	struct run_opts o;
 	struct engine_stats before, after;
 	struct box b;
@@ -319,7 +318,6 @@ static void leaving(void **state)
 			e = run_next(r, 1000);
 			seen += e ? e->len : 0;
 			ended = e && e->kind == RUN_DONE;
-			run_event_free(e);
 		}
 		if (ended) {
 			/* We were not let in before it was over: nothing to leave. */
