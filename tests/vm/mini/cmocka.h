@@ -17,8 +17,9 @@ struct CMUnitTest {
 	mini_fixture setup, teardown;
 };
 
-static sigjmp_buf mini_jump;
-static char mini_why[1024];
+/* One of each in a program of several files. */
+__attribute__((weak)) sigjmp_buf mini_jump;
+__attribute__((weak)) char mini_why[1024];
 
 enum { MINI_FAILED = 1, MINI_SKIPPED };
 
@@ -66,7 +67,7 @@ enum { MINI_FAILED = 1, MINI_SKIPPED };
 #define cmocka_run_group_tests_name(name, tests, s, t) \
 	mini_run(tests, sizeof(tests) / sizeof((tests)[0]))
 
-static int mini_run(const struct CMUnitTest *tests, size_t n)
+static inline int mini_run(const struct CMUnitTest *tests, size_t n)
 {
 	volatile size_t i;
 
