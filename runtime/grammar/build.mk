@@ -25,6 +25,7 @@ PKGS += jansson
 TESTS += \
 	test_grammar \
 	test_schema \
+	test_schema_sound \
 	# EOL
 FUZZERS += \
 	fuzz_gbnf \

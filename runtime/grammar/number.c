@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MAX_LISTED 2000          /* values written out one by one */
@@ -144,12 +145,19 @@ static gnode magnitudes(struct gast *g, double lo, double hi, bool lo_open, bool
 	return n;
 }
 
+/*
+ * Multiples between bounds, one by one, counted in units of the last decimal:
+ * whole numbers, so that each is written exactly and the next is always larger.
+ */
 static int multiples(struct gast *g, const struct number_bounds *nb, gnode *ret, char *why, size_t len)
 {
-	double m = nb->multiple, lo, hi;
+	const double m = nb->multiple;
+	double unit = 1, v;
 	gnode n = gast_never(g);
 	char text[64];
 	int decimals = 0;
+	long long step;
+	bool any = false;
 
 	if (!(m > 0)) {
 		snprintf(why, len, "\"multipleOf\" must be over 0");
@@ -161,25 +169,30 @@ static int multiples(struct gast *g, const struct number_bounds *nb, gnode *ret,
 		plain.multiple = 0;
 		return number_node(g, &plain, ret, why, len);
 	}
-	if (!nb->has_min || !nb->has_max || (nb->max - nb->min) / m > MAX_LISTED) {
+	if (!nb->has_min || !nb->has_max || !((nb->max - nb->min) / m <= MAX_LISTED)) {
 		snprintf(why, len, "\"multipleOf\" is enforced only with \"minimum\" and \"maximum\" and at most %d values between", MAX_LISTED);
 		return -EOPNOTSUPP;
 	}
-	while (decimals < 6 && fabs(m * pow(10, decimals) - round(m * pow(10, decimals))) > 1e-9)
-		decimals++;
+	for (; decimals < 6; decimals++, unit *= 10) {
+		snprintf(text, sizeof(text), "%.*f", decimals, m);
+		if (strtod(text, NULL) == m)
+			break;
+	}
 	if (decimals == 6 || (nb->integer && decimals)) {
 		snprintf(why, len, "\"multipleOf\": %g cannot be enforced", m);
 		return -EOPNOTSUPP;
 	}
-	lo = ceil(nb->min / m - 1e-9);
-	hi = floor(nb->max / m + 1e-9);
-	bool any = false;
-	for (double k = lo; k <= hi; k++) {
-		double v = k * m;
-
-		if ((nb->min_open && v <= nb->min) || (nb->max_open && v >= nb->max))
+	if (fmax(m, fmax(fabs(nb->min), fabs(nb->max))) * unit > (double)LIMIT) {
+		snprintf(why, len, "\"multipleOf\" with more than 15 digits cannot be enforced");
+		return -EOPNOTSUPP;
+	}
+	step = llround(m * unit);
+	for (long long k = (long long)floor(nb->min * unit / (double)step); k <= (long long)ceil(nb->max * unit / (double)step); k++) {
+		snprintf(text, sizeof(text), "%.*f", decimals, (double)(k * step) / unit);
+		/* What is compared is what a reader of the text will have. */
+		v = strtod(text, NULL);
+		if (v < nb->min || v > nb->max || (nb->min_open && v <= nb->min) || (nb->max_open && v >= nb->max))
 			continue;
-		snprintf(text, sizeof(text), "%.*f", decimals, v == 0 ? 0.0 : v);
 		n = gast_alt(g, n, gast_lit(g, text, strlen(text)));
 		any = true;
 	}

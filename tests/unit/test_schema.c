@@ -1,29 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "unit.h"
 #include "grammar/schema.h"
-#include "grammar_util.h"
+#include "schema_util.h"
 #include "synth.h"
 #include "token/chat.h"
-
-static void check(const char *schema, const char *const *yes, const char *const *no)
-{
-	struct hearth_err err = { 0 };
-	json_t *s = json_loads(schema, JSON_DECODE_ANY, NULL);
-	struct grammar *g = NULL;
-
-	assert_non_null(s);
-	if (grammar_from_schema(s, &g, &err))
-		fail_msg("%s: %s", schema, err.text);
-	for (; *yes; yes++)
-		if (gu_admits(g, *yes) != 1)
-			fail_msg("%s should admit %s", schema, *yes);
-	for (; *no; no++)
-		if (gu_admits(g, *no) != 0)
-			fail_msg("%s should not admit %s", schema, *no);
-	grammar_unref(g);
-	json_decref(s);
-}
-#define LIST(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
 static void scalars(void **state)
 {
