@@ -9,51 +9,74 @@
 #define MAX_PROPERTIES 2000u     /* of one object */
 #define MAX_OPTIONAL 300u        /* of one object: each is a way on from where it begins (match_set.c, MAX_CONFIGS) */
 
-/*
- * A key that is none of the named ones, written without escapes (an escape
- * could spell a named key another way): walks the names as a trie of bytes.
- */
-static gnode other_key(struct schema_builder *b, const char **names, size_t n, size_t at)
+/* Bytes of a bare key but the quote, the backslash and those of @taken (ASCII, a bit each). */
+static gnode key_byte_but(struct schema_builder *b, const uint64_t taken[2])
 {
-	static const struct gast_range bare[] = { { 0x20, 0x21 }, { 0x23, 0x5b }, { 0x5d, 0x10ffff } };
-	struct gast_range left[300];
-	gnode rest = gast_repeat(&b->g, gast_class(&b->g, bare, 3), 0, UINT32_MAX), out;
-	bool ends = false, taken[128] = { false };
+	struct gast_range left[0x80 - 0x20 + 1];
 	size_t m = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		uint8_t c = (uint8_t)names[i][at];
-
-		if (!c)
-			ends = true;
-		else if (c < 0x80)
-			taken[c] = true;
-	}
 	for (uint32_t c = 0x20; c < 0x80; c++)
-		if (!taken[c] && c != '"' && c != '\\')
+		if (!(taken[c / 64] >> c % 64 & 1) && c != '"' && c != '\\')
 			left[m++] = (struct gast_range){ c, c };
-	/* Only ASCII names are told apart byte by byte; caller refuses others. */
+	/* Only ASCII names are told apart byte by byte; the caller refuses others. */
 	left[m++] = (struct gast_range){ 0x80, 0x10ffff };
 	m = gast_ranges_normalise(left, m, 0);
-	out = seq(b, gast_class(&b->g, left, m), rest);
-	if (!ends)
-		out = alt(b, out, gast_empty(&b->g));
-	for (uint32_t c = 0x20; c < 0x80; c++) {
-		const char **sub;
-		size_t k = 0;
+	return gast_class(&b->g, left, m);
+}
 
-		if (!taken[c])
-			continue;
-		sub = malloc(n * sizeof(*sub));
-		if (!sub)
-			return schema_refuse(b, -ENOMEM, "out of memory");
-		for (size_t i = 0; i < n; i++)
-			if ((uint8_t)names[i][at] == c)
-				sub[k++] = names[i];
-		out = alt(b, out, seq(b, gast_lit(&b->g, &(char){ (char)c }, 1), other_key(b, sub, k, at + 1)));
-		free(sub);
+/* A key that leaves the names at a byte which none of them has there; or ends there, where none does. */
+static gnode key_leaves(struct schema_builder *b, const uint64_t taken[2], bool may_end, gnode rest)
+{
+	gnode out = seq(b, key_byte_but(b, taken), rest);
+
+	return may_end ? alt(b, out, gast_empty(&b->g)) : out;
+}
+
+/*
+ * A key that is none of the named ones, written without escapes (an escape
+ * could spell a named key another way): walks @names, which are sorted and
+ * alike up to byte @at, as a trie of bytes. It calls itself only where names
+ * part, however long they are.
+ */
+static gnode other_key(struct schema_builder *b, const char *const *names, size_t n, size_t at, gnode rest)
+{
+	size_t end = at, i, k;
+	uint64_t taken[2] = { 0 };
+	gnode out;
+
+	/* What the first and the last begin with, all do. */
+	while (names[0][end] && names[0][end] == names[n - 1][end])
+		end++;
+	for (i = 0; i < n; i++)
+		taken[(uint8_t)names[i][end] / 64] |= 1ull << (uint8_t)names[i][end] % 64;
+	out = key_leaves(b, taken, names[0][end], rest);
+	for (i = !names[0][end]; i < n; i = k) {
+		for (k = i; k < n && names[k][end] == names[i][end]; k++)
+			;
+		out = alt(b, out, seq(b, gast_lit(&b->g, &names[i][end], 1), other_key(b, names + i, k - i, end + 1, rest)));
+	}
+	while (end-- > at) {
+		const uint8_t c = (uint8_t)names[0][end];
+		const uint64_t one[2] = { c < 64 ? 1ull << c : 0, c < 64 ? 0 : 1ull << (c - 64) };
+
+		out = alt(b, key_leaves(b, one, true, rest), seq(b, gast_lit(&b->g, &names[0][end], 1), out));
 	}
 	return out;
+}
+
+static int by_name(const void *x, const void *y)
+{
+	return strcmp(*(const char *const *)x, *(const char *const *)y);
+}
+
+/* Any bare key but @names, which it sorts. */
+static gnode any_key_but(struct schema_builder *b, const char **names, size_t n)
+{
+	static const struct gast_range bare[] = { { 0x20, 0x21 }, { 0x23, 0x5b }, { 0x5d, 0x10ffff } };
+	gnode rest = gast_repeat(&b->g, gast_class(&b->g, bare, 3), 0, UINT32_MAX);
+
+	qsort(names, n, sizeof(*names), by_name);
+	return n ? other_key(b, names, n, 0, rest) : rest;
 }
 
 static bool is_plain_ascii(const char *s)
@@ -135,7 +158,7 @@ gnode schema_object(struct schema_builder *b, const json_t *s)
 		at = schema_enter(b, "additionalProperties");
 		extra = more && !json_is_true(more) ? schema_value(b, more) : schema_any_value(b);
 		schema_leave(b, at);
-		extra = seq(b, schema_quoted(b, other_key(b, names, n, 0)), seq(b, colon, extra));
+		extra = seq(b, schema_quoted(b, any_key_but(b, names, n)), seq(b, colon, extra));
 	}
 	/*
 	 * Two chains from the last property to the first: `body` when something
