@@ -13,6 +13,7 @@ RT_SRCS += \
 	runtime/grammar/regex.c \
 	runtime/grammar/schema.c \
 	runtime/grammar/schema_array.c \
+	runtime/grammar/schema_branch.c \
 	runtime/grammar/schema_build.c \
 	runtime/grammar/schema_choice.c \
 	runtime/grammar/schema_const.c \

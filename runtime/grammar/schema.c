@@ -57,8 +57,7 @@ static gnode typed(struct schema_builder *b, const json_t *s, const char *type)
 	return schema_refuse(b, -EINVAL, "\"type\": \"%.40s\" is not a JSON type", type);
 }
 
-/* What type the keywords speak of, where "type" is not given. */
-static const char *implied_type(const json_t *s)
+const char *schema_implied_type(const json_t *s)
 {
 	static const struct { const char *key, *type; } hints[] = {
 		{ "properties", "object" }, { "additionalProperties", "object" }, { "required", "object" },
@@ -127,7 +126,7 @@ static gnode value_inner(struct schema_builder *b, const json_t *s)
 	}
 	if (t)
 		return schema_refuse(b, -EINVAL, "\"type\" must be a string or an array of strings");
-	hint = implied_type(s);
+	hint = schema_implied_type(s);
 	/* Without "type" other types would pass unchecked; one type is less than that, never more. */
 	return hint ? typed(b, s, hint) : schema_any_value(b);
 }

@@ -3,6 +3,7 @@
 #include "grammar/schema_priv.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,7 +50,7 @@ static bool is_annotation(const char *k)
 {
 	static const char *const names[] = {
 		"$anchor", "$comment", "$defs", "$id", "$schema", "$vocabulary", "contentEncoding",
-		"contentMediaType", "default", "definitions", "deprecated", "description", "example",
+		"contentMediaType", "default", "definitions", "deprecated", "description", "discriminator", "example",
 		"examples", "nullable", "readOnly", "strict", "title", "writeOnly",
 	};
 
@@ -94,7 +95,7 @@ int schema_count(struct schema_builder *b, const json_t *s, const char *key, uin
 	if (!j)
 		return 0;
 	d = json_number_value(j);
-	if (!json_is_number(j) || d < 0 || d != (double)(long long)d) {
+	if (!json_is_number(j) || d < 0 || d != floor(d)) {
 		schema_refuse(b, -EINVAL, "\"%s\" must be a non-negative integer", key);
 		return b->rc;
 	}

@@ -3,6 +3,7 @@
 #include "grammar/schema_priv.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +35,7 @@ bool schema_type_matches(const char *type, const json_t *v)
 	if (!strcmp(type, "string"))
 		return json_is_string(v);
 	if (!strcmp(type, "integer"))
-		return json_is_integer(v) || (json_is_real(v) && json_real_value(v) == (double)(long long)json_real_value(v));
+		return json_is_integer(v) || (json_is_real(v) && json_real_value(v) == floor(json_real_value(v)));
 	if (!strcmp(type, "number"))
 		return json_is_number(v);
 	if (!strcmp(type, "boolean"))

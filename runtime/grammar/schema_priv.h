@@ -72,6 +72,25 @@ gnode schema_reference(struct schema_builder *b, const json_t *s);
 gnode schema_string(struct schema_builder *b, const json_t *s);
 gnode schema_value(struct schema_builder *b, const json_t *s);
 
+/* schema_branch.c: one of anyOf or oneOf. */
+struct schema_branch {
+	const json_t *s;             /* behind its $ref */
+	int admits;                  /* types of which some value validates, a bit each */
+	int makes;                   /* types that its grammar may write */
+	bool listed;                 /* by enum or const: all of its values are known */
+	json_t *constants;           /* properties that have one value only */
+};
+/* The types that "type" of @s names, as the bits above; all where it does not say. */
+int schema_type_bits(const json_t *s);
+/* 0 or -ENOMEM; to be closed in either case. */
+int schema_branch_open(struct schema_builder *b, const json_t *s, struct schema_branch *x);
+void schema_branch_close(struct schema_branch *x);
+/* Refuses @n branches of which two may match the same value. */
+int schema_exclusive(struct schema_builder *b, const struct schema_branch *x, size_t n);
+
+/* schema_choice.c: the place in the schema that @ref names, or NULL. */
+const json_t *schema_resolve(struct schema_builder *b, const char *ref);
+
 /* schema_const.c */
 gnode schema_constant(struct schema_builder *b, const json_t *v);
 bool schema_type_matches(const char *type, const json_t *v);
@@ -81,6 +100,8 @@ gnode schema_any_string(struct schema_builder *b);
 gnode schema_quoted(struct schema_builder *b, gnode inside);
 
 /* schema.c */
+/* What type the keywords speak of, where "type" is not given; or NULL. */
+const char *schema_implied_type(const json_t *s);
 void schema_builder_init(struct schema_builder *b, struct hearth_err *err);
 int schema_builder_finish(struct schema_builder *b, gnode root, struct grammar **ret, struct hearth_err *err);
 

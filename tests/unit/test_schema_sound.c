@@ -59,11 +59,97 @@ static void names_may_be_long(void **state)
 	check("{\"additionalProperties\":{\"type\":\"integer\"}}", LIST("{}", "{\"\": 1}", "{\"x\": 1}"), LIST("{\"x\": null}"));
 }
 
+#define TAGGED(types, tag) "{\"type\":" types ",\"properties\":{\"t\":{\"const\":" tag "}},\"required\":[\"t\"]}"
+
+/* What one branch writes must not validate against another. */
+static void branches_of_one_of_exclude_each_other(void **state)
+{
+	static const char *const bad[] = {
+		/* a string is in both, whatever an object's t is */
+		"{\"oneOf\":[" TAGGED("[\"object\",\"string\"]", "1") "," TAGGED("[\"object\",\"string\"]", "2") "]}",
+		/* without "type" the first takes any string */
+		"{\"oneOf\":[{\"properties\":{\"t\":{\"const\":1}},\"required\":[\"t\"]}," TAGGED("[\"object\",\"string\"]", "2") "]}",
+		"{\"oneOf\":[{\"minimum\":1},{\"type\":\"string\"}]}",
+		/* 1 and 1.0 are one number */
+		"{\"oneOf\":[{\"enum\":[1]},{\"enum\":[1.0]}]}",
+		"{\"oneOf\":[" TAGGED("\"object\"", "1") "," TAGGED("\"object\"", "1.0") "]}",
+		"{\"oneOf\":[" TAGGED("\"object\"", "{\"a\":[2]}") "," TAGGED("\"object\"", "{\"a\":[2.0]}") "]}",
+		"{\"oneOf\":[{\"const\":{\"a\":1,\"b\":2}},{\"enum\":[0,{\"b\":2,\"a\":1}]}]}",
+		"{\"oneOf\":[{\"enum\":[\"a\"]},{\"type\":\"string\"}]}",
+		"{\"oneOf\":[{\"const\":2.0},{\"type\":\"integer\"}]}",
+	};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		refused(JSON(bad[i]), -EOPNOTSUPP, "branches 0 and 1 may both match");
+	check("{\"oneOf\":[" TAGGED("\"object\"", "1") "," TAGGED("[\"object\",\"string\"]", "2") "]}",
+	      LIST("{\"t\": 1}", "{\"t\": 2}", "\"s\""), LIST("{\"t\": 3}", "{}"));
+	check("{\"oneOf\":[{\"const\":2.5},{\"type\":\"integer\"}]}", LIST("2.5", "2"), LIST("3.5"));
+	/* what "type" leaves out of an enum is in nobody's way */
+	check("{\"oneOf\":[{\"type\":\"string\",\"enum\":[\"a\",1]},{\"enum\":[1,2]}]}", LIST("\"a\"", "1", "2"), LIST("3"));
+	/* the second need not require the property to exclude the first */
+	check("{\"oneOf\":[{\"type\":\"object\",\"properties\":{\"t\":{\"const\":1}}}," TAGGED("\"object\"", "2") "]}", LIST("{}", "{\"t\": 1}", "{\"t\": 2}"), LIST("{\"t\": 3}"));
+	/* as pydantic writes a tagged union */
+	check("{\"$defs\":{\"c\":" TAGGED("\"object\"", "\"cat\"") ",\"d\":{\"type\":\"object\",\"properties\":{\"t\":{\"enum\":[\"dog\"]}},\"required\":[\"t\"]}},"
+	      "\"discriminator\":{\"propertyName\":\"t\",\"mapping\":{\"cat\":\"#/$defs/c\",\"dog\":\"#/$defs/d\"}},"
+	      "\"oneOf\":[{\"$ref\":\"#/$defs/c\"},{\"$ref\":\"#/$defs/d\"}]}", LIST("{\"t\": \"cat\"}", "{\"t\": \"dog\"}"), LIST("{\"t\": \"cow\"}"));
+	refused(JSON("{\"$defs\":{\"c\":" TAGGED("\"object\"", "\"cat\"") "},\"oneOf\":[{\"$ref\":\"#/$defs/c\"},{\"$ref\":\"#/$defs/c\"}]}"), -EOPNOTSUPP, "may both match");
+	refused(JSON("{\"$defs\":{\"c\":{\"$ref\":\"#/$defs/c\"}},\"oneOf\":[{\"$ref\":\"#/$defs/c\"},{\"type\":\"null\"}]}"), -EOPNOTSUPP, "may both match");
+}
+
+static void type_beside_any_of_holds(void **state)
+{
+	refused(JSON("{\"type\":\"integer\",\"anyOf\":[{\"type\":\"number\"}]}"), -EOPNOTSUPP, "\"type\" beside \"anyOf\"");
+	refused(JSON("{\"type\":\"object\",\"anyOf\":[{}]}"), -EOPNOTSUPP, "\"type\" beside \"anyOf\"");
+	check("{\"type\":\"number\",\"anyOf\":[{\"type\":\"integer\"},{\"const\":0.5}]}", LIST("1", "0.5"), LIST("1.5"));
+	check("{\"type\":\"object\",\"anyOf\":[{\"properties\":{\"a\":{\"type\":\"null\"}},\"required\":[\"a\"]},{\"properties\":{\"b\":{\"type\":\"null\"}}}]}",
+	      LIST("{\"a\": null}", "{\"b\": null}", "{}"), LIST("1", "\"x\""));
+}
+
+/* Two lists of values were compared each with each: 100,000 values in both took minutes. */
+static void long_lists_of_values_are_compared_at_once(void **state)
+{
+	json_t *list[2] = { json_array(), json_array() };
+	char text[32];
+
+	for (int i = 0; i < 200001; i++) {
+		snprintf(text, sizeof(text), "%s%d", i == 200000 ? "same" : "v", i);
+		json_array_append_new(list[i & 1], json_string(text));
+		if (i == 200000)
+			json_array_append_new(list[1], json_string(text));
+	}
+	refused(json_pack("{s:[{s:o},{s:o}]}", "oneOf", "enum", list[0], "enum", list[1]), -EOPNOTSUPP, "branches 0 and 1 may both match");
+}
+
+static void a_pointer_into_an_array_is_a_number(void **state)
+{
+	static const char *const parts[] = { "x", "-1", "00", "1", "+0", "0x0", "99999999999999999999" };
+	char text[200];
+
+	check("{\"$defs\":{\"l\":[{\"type\":\"null\"}]},\"$ref\":\"#/$defs/l/0\"}", LIST("null"), LIST("1"));
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		snprintf(text, sizeof(text), "{\"$defs\":{\"l\":[{\"type\":\"null\"}]},\"$ref\":\"#/$defs/l/%s\"}", parts[i]);
+		refused(JSON(text), -EINVAL, "leads nowhere");
+	}
+}
+
+/* A number can be whole and too large for any integer of the machine. */
+static void large_numbers_are_whole(void **state)
+{
+	refused(JSON("{\"type\":\"string\",\"maxLength\":1e300}"), -EOPNOTSUPP, "\"maxLength\" over");
+	refused(JSON("{\"type\":\"string\",\"maxLength\":1.5}"), -EINVAL, "non-negative integer");
+	check("{\"type\":\"integer\",\"enum\":[1e300,2.5,3.0]}", LIST("1e300", "3.0"), LIST("2.5"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(multiples_end_and_keep_to_the_bounds),
 		cmocka_unit_test(names_may_be_long),
+		cmocka_unit_test(branches_of_one_of_exclude_each_other),
+		cmocka_unit_test(type_beside_any_of_holds),
+		cmocka_unit_test(long_lists_of_values_are_compared_at_once),
+		cmocka_unit_test(a_pointer_into_an_array_is_a_number),
+		cmocka_unit_test(large_numbers_are_whole),
 	};
 	return UNIT_RUN(tests);
 }
