@@ -12,7 +12,9 @@ TESTLIB_SRCS += \
 	# EOL
 # The longest to compile first, so that it is not waited for alone at the end.
 KERNELS := \
-	kernels/gemv_other.cu \
+	kernels/gemv_other4.cu \
+	kernels/gemv_other2.cu \
+	kernels/gemv_other1.cu \
 	kernels/attn.cu \
 	kernels/device.cu \
 	kernels/embed.cu \

@@ -77,5 +77,7 @@ extern "C" int hk_gemv(void *st, const struct hk_dev_info *d, const struct hk_ge
 	k.q8_out = (u8 *)a->q8_out;
 	k.eps = a->eps;
 	k.mode = a->mode;
-	return set ? gv_other(st, n, grid, smem, k) : gv_main(st, n, grid, smem, k);
+	if (!set)
+		return gv_main(st, n, grid, smem, k);
+	return n == 1 ? gv_other1(st, grid, smem, k) : n == 2 ? gv_other2(st, grid, smem, k) : gv_other4(st, grid, smem, k);
 }

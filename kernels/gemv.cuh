@@ -28,7 +28,10 @@ struct gv_args {
 };
 
 int gv_main(void *st, u32 n, u32 grid, size_t smem, const gv_args &k);    /* Q4_K, Q6_K */
-int gv_other(void *st, u32 n, u32 grid, size_t smem, const gv_args &k);   /* all types */
+/* All types, a file for each number of rows, because they take long to compile. */
+int gv_other1(void *st, u32 grid, size_t smem, const gv_args &k);
+int gv_other2(void *st, u32 grid, size_t smem, const gv_args &k);
+int gv_other4(void *st, u32 grid, size_t smem, const gv_args &k);
 
 #ifdef GV_BODY
 
@@ -468,12 +471,10 @@ static __global__ void __launch_bounds__(THREADS, SET == 1 && N != 2 ? 1 : 2) ge
 }
 
 
-template <int SET>
-static int gv_launch(void *st, u32 n, u32 grid, size_t smem, const gv_args &k)
+template <int N, int SET>
+static int gv_launch(void *st, u32 grid, size_t smem, const gv_args &k)
 {
-	return n == 1 ? HK_LAUNCH((gemv<1, SET>), dim3(grid), dim3(THREADS), smem, st, hk_pdl, k)
-	     : n == 2 ? HK_LAUNCH((gemv<2, SET>), dim3(grid), dim3(THREADS), smem, st, hk_pdl, k)
-		      : HK_LAUNCH((gemv<4, SET>), dim3(grid), dim3(THREADS), smem, st, hk_pdl, k);
+	return HK_LAUNCH((gemv<N, SET>), dim3(grid), dim3(THREADS), smem, st, hk_pdl, k);
 }
 #endif /* GV_BODY */
 #endif
