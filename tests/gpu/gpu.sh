@@ -134,9 +134,21 @@ run_part() {
 		gpu-build:*"nvcc was not found"*PREBUILT*) ok "without nvcc gpu-build says what to do" ;;
 		*) bad "without nvcc gpu-build says what to do: $said" ;;
 		esac
-		said=$(PREBUILT=1 BUILD=/nonexistent LOG="$LOG" tests/gpu/gpu.sh kernels 2>&1) && said="passed: $said"
+		mkdir -p "$BUILD/settings/bin" "$BUILD/settings/tests"
+		for f in $PROGRAMS; do
+			printf '#!/bin/sh\necho ok 1 - "$@"\n' >"$BUILD/settings/$f" && chmod +x "$BUILD/settings/$f"
+		done
+		for nodes in "$BUILD/none /dev/null" "/dev/null $BUILD/none" $BUILD/none; do
+			said=$(PREBUILT=1 GPU_NODES=$nodes BUILD="$BUILD/settings" LOG="$BUILD/settings" tests/gpu/gpu.sh kernels 2>&1)
+			case $nodes:$said in
+			*null*:*"ok 1 - quick"*|$BUILD/none:*SKIP*) ok "a GPU is where one of its nodes is: $nodes" ;;
+			*) bad "a GPU is where one of its nodes is: $nodes: $said" ;;
+			esac
+		done
+		rm -rf "$BUILD/settings"
+		said=$(PREBUILT=1 BUILD=$BUILD/none LOG="$LOG" tests/gpu/gpu.sh kernels 2>&1) && said="passed: $said"
 		case $said in
-		"not ok 1 - PREBUILT is set"*/nonexistent/bin/hearthd*) ok "PREBUILT without the programs names them" ;;
+		"not ok 1 - PREBUILT is set"*$BUILD/none/bin/hearthd*) ok "PREBUILT without the programs names them" ;;
 		*) bad "PREBUILT without the programs names them: $said" ;;
 		esac
 		spills=$(tools/kernel_table.sh spills)
@@ -214,7 +226,9 @@ run_part() {
 [ $# -gt 0 ] || set -- compile kernels models
 [ "$*" != all ] || set -- $ALL
 gpu=
-ls /dev/nvidiactl /dev/nvhost-gpu /dev/nvmap >/dev/null 2>&1 && gpu=1
+for f in ${GPU_NODES:-/dev/nvidiactl /dev/nvhost-gpu /dev/nvmap}; do   # a card has one of them, a Jetson the others
+	[ ! -e "$f" ] || gpu=1
+done
 i=0
 for part; do
 	i=$((i + 1))
