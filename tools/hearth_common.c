@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "token/utf8.h"
+#include "base/utf8.h"
 
 int complain(int code, const char *fmt, ...)
 {

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "token/utf8.h"
+#include "base/utf8.h"
 
 static const char help[] =
 	"usage: hearth turn [OPTION...] FILE.wav...\n"

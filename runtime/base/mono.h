@@ -14,4 +14,12 @@ static inline int64_t mono_ns(void)
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
+/* The time that is @ms from now, as pthread_cond_timedwait() of a monotonic condition wants it. */
+static inline struct timespec mono_after(int ms)
+{
+	const int64_t ns = mono_ns() + (int64_t)ms * 1000000;
+
+	return (struct timespec){ .tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) };
+}
+
 #endif

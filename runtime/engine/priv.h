@@ -12,8 +12,8 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <time.h>
 
+#include "base/mono.h"
 #include "cache/prefix.h"
 #include "dev/hearth.h"
 #include "engine/engine.h"
@@ -162,10 +162,7 @@ void sessions_close(struct engine *e);
 
 static inline uint64_t now_ns(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+	return (uint64_t)mono_ns();
 }
 
 #endif

@@ -254,15 +254,8 @@ int gen_wait(struct gen *g, int timeout_ms, struct gen_result *ret)
 	struct timespec until;
 	int r = 0;
 
-	if (timeout_ms >= 0) {
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_sec += timeout_ms / 1000;
-		until.tv_nsec += timeout_ms % 1000 * 1000000l;
-		if (until.tv_nsec >= 1000000000l) {
-			until.tv_nsec -= 1000000000l;
-			until.tv_sec++;
-		}
-	}
+	if (timeout_ms >= 0)
+		until = mono_after(timeout_ms);
 	pthread_mutex_lock(&e->lock);
 	while (g->state != GEN_S_DONE && !r)
 		r = timeout_ms < 0 ? pthread_cond_wait(&e->done, &e->lock)

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/mono.h"
 #include "dev/hearth.h"
 #include "gguf/head.h"
 #include "gguf/pack.h"
@@ -89,21 +89,13 @@ struct reading {
 	size_t upto;             /* pieces that are there without a gap */
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static void say_progress(struct reading *rd, bool end)
 {
 	uint64_t now;
 
 	if (!rd->o->progress)
 		return;
-	now = now_ns();
+	now = (uint64_t)mono_ns();
 	if (!end && now - rd->last_said_ns < 20000000)
 		return;
 	rd->last_said_ns = now;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 void gast_init(struct gast *g)
 {
 	memset(g, 0, sizeof(*g));
@@ -107,31 +109,6 @@ gnode gast_lit(struct gast *g, const char *s, size_t len)
 	for (size_t i = len; i-- > 0;)
 		n = gast_seq(g, gast_bytes(g, (uint8_t)s[i], (uint8_t)s[i]), n);
 	return n;
-}
-
-/* Bytes of @cp as UTF-8 into @out; returns how many. */
-static int utf8_put(uint32_t cp, uint8_t out[4])
-{
-	if (cp < 0x80) {
-		out[0] = (uint8_t)cp;
-		return 1;
-	}
-	if (cp < 0x800) {
-		out[0] = (uint8_t)(0xc0 | cp >> 6);
-		out[1] = (uint8_t)(0x80 | (cp & 63));
-		return 2;
-	}
-	if (cp < 0x10000) {
-		out[0] = (uint8_t)(0xe0 | cp >> 12);
-		out[1] = (uint8_t)(0x80 | (cp >> 6 & 63));
-		out[2] = (uint8_t)(0x80 | (cp & 63));
-		return 3;
-	}
-	out[0] = (uint8_t)(0xf0 | cp >> 18);
-	out[1] = (uint8_t)(0x80 | (cp >> 12 & 63));
-	out[2] = (uint8_t)(0x80 | (cp >> 6 & 63));
-	out[3] = (uint8_t)(0x80 | (cp & 63));
-	return 4;
 }
 
 /*

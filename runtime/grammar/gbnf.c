@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 #define MAX_NESTING 256
 #define MAX_RANGES  1024
 
@@ -129,15 +131,10 @@ static int character(struct gbnf *b, uint32_t *ret)
 		*ret = c;
 		return 0;
 	}
-	more = c >= 0xf0 && c < 0xf5 ? 3 : c >= 0xe0 ? 2 : c >= 0xc2 ? 1 : -1;
-	if (c >= 0xf5 || more < 0 || b->end - b->p < more)
+	more = utf8_get(at, (size_t)(b->end - at), ret);
+	if (more <= 0)
 		return refuse(b, at, "this is not valid UTF-8");
-	*ret = c & (more == 1 ? 0x1f : more == 2 ? 0x0f : 0x07);
-	for (int i = 0; i < more; i++) {
-		if (((uint8_t)*b->p & 0xc0) != 0x80)
-			return refuse(b, at, "this is not valid UTF-8");
-		*ret = *ret << 6 | ((uint8_t)*b->p++ & 0x3f);
-	}
+	b->p = at + more;
 	return 0;
 }
 

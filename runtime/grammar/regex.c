@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 #define MAX_NESTING 128
 #define MAX_RANGES  512
 
@@ -143,15 +145,14 @@ static int char_escape(struct regex *x, uint32_t *ret)
 	}
 }
 
-static int utf8_char(struct regex *x, uint32_t *ret)
+/* The next character; a byte that begins none stands for itself. */
+static void next_char(struct regex *x, uint32_t *ret)
 {
-	uint8_t c = (uint8_t)*x->p++;
-	int more = c < 0x80 ? 0 : c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : 1;
+	const int len = utf8_get(x->p, (size_t)(x->end - x->p), ret);
 
-	*ret = more == 0 ? c : c & (0x3f >> more);
-	while (more-- > 0 && x->p < x->end)
-		*ret = *ret << 6 | ((uint8_t)*x->p++ & 0x3f);
-	return 0;
+	if (len <= 0)
+		*ret = (uint8_t)*x->p;
+	x->p += len > 0 ? len : 1;
 }
 
 static gnode bracket(struct regex *x)
@@ -186,7 +187,7 @@ static gnode bracket(struct regex *x)
 				return gast_never(x->g);
 			}
 		} else {
-			utf8_char(x, &lo);
+			next_char(x, &lo);
 		}
 		hi = lo;
 		if (x->end - x->p > 1 && *x->p == '-' && x->p[1] != ']') {
@@ -196,7 +197,7 @@ static gnode bracket(struct regex *x)
 				if (x->p == x->end || char_escape(x, &hi))
 					return refuse(x, "the class has a range whose end is no character");
 			} else {
-				utf8_char(x, &hi);
+				next_char(x, &hi);
 			}
 			if (hi < lo)
 				return refuse(x, "the class has a range that runs backwards");
@@ -275,7 +276,7 @@ static gnode atom(struct regex *x, int depth)
 	case '*': case '+': case '?': case '{':
 		return refuse(x, "there is nothing to repeat here");
 	default:
-		utf8_char(x, &cp);
+		next_char(x, &cp);
 	}
 	r[0] = (struct gast_range){ cp, cp };
 	return json_string_class(x->g, r, 1);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 #define MAX_TOKEN_BYTES 4096
 
 struct entry {
@@ -53,19 +55,11 @@ static uint32_t plain_chars(const char *s, size_t len)
 
 	for (size_t i = 0; i < len; n++) {
 		const uint8_t c = (uint8_t)s[i];
-		const size_t more = c < 0x80 ? 0 : c >= 0xc2 && c < 0xe0 ? 1 : c >= 0xe0 && c < 0xf0 ? 2 : c >= 0xf0 && c < 0xf5 ? 3 : 9;
-		uint8_t second;
+		const int more = utf8_char(s + i, len - i);
 
-		if (more == 9 || i + more >= len || (c < 0x80 && (c < 0x20 || c == '"' || c == '\\')))
+		if (more <= 0 || c < 0x20 || c == '"' || c == '\\')
 			return 0;
-		for (size_t k = 1; k <= more; k++)
-			if (((uint8_t)s[i + k] & 0xc0) != 0x80)
-				return 0;
-		/* Overlong ones, surrogates, and what lies above the last character. */
-		second = more ? (uint8_t)s[i + 1] : 0;
-		if ((c == 0xe0 && second < 0xa0) || (c == 0xed && second > 0x9f) || (c == 0xf0 && second < 0x90) || (c == 0xf4 && second > 0x8f))
-			return 0;
-		i += more + 1;
+		i += (size_t)more;
 	}
 	return n <= GVOCAB_PLAIN ? n : 0;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "token/tokenizer.h"
-#include "token/utf8.h"
+#include "base/utf8.h"
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 

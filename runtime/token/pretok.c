@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "token/utf8.h"
+#include "base/utf8.h"
 
 #define MAX_STEPS 3
 

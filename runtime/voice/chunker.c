@@ -13,6 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/utf8.h"
 #include "voice/plain.h"
 #include "voice/speak.h"
 
@@ -526,8 +527,8 @@ static int limits(struct chunker *c)
 static int add(void *arg, uint32_t cp, size_t src_end)
 {
 	struct chunker *c = arg;
-	char utf8[4];
-	unsigned int len, k;
+	uint8_t utf8[4];
+	int len, k;
 
 	if (cp == '\n') {
 		/* The line is whole: what waits for more has it now. */
@@ -540,23 +541,13 @@ static int add(void *arg, uint32_t cp, size_t src_end)
 	}
 	if (cp == ' ' && (c->n == 0 || c->buf[c->n - 1] == ' '))
 		return 0;
-	if (cp < 0x80) {
-		utf8[0] = (char)cp, len = 1;
-	} else if (cp < 0x800) {
-		utf8[0] = (char)(0xc0 | cp >> 6), utf8[1] = (char)(0x80 | (cp & 63)), len = 2;
-	} else if (cp < 0x10000) {
-		utf8[0] = (char)(0xe0 | cp >> 12), utf8[1] = (char)(0x80 | (cp >> 6 & 63));
-		utf8[2] = (char)(0x80 | (cp & 63)), len = 3;
-	} else {
-		utf8[0] = (char)(0xf0 | cp >> 18), utf8[1] = (char)(0x80 | (cp >> 12 & 63));
-		utf8[2] = (char)(0x80 | (cp >> 6 & 63)), utf8[3] = (char)(0x80 | (cp & 63)), len = 4;
-	}
+	len = utf8_put(cp, utf8);
 	if (c->n == 0)
 		c->since = c->now, c->rearm = 0;
 	if (cp != ' ' && (c->n == 0 || c->buf[c->n - 1] == ' '))
 		c->words++;
 	for (k = 0; k < len; k++) {
-		c->buf[c->n] = utf8[k];
+		c->buf[c->n] = (char)utf8[k];
 		c->src[c->n++] = src_end;
 	}
 	if (settle(c, 0))

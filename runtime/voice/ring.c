@@ -17,7 +17,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "base/mono.h"
 
 struct ring {
 	size_t size;      /* of an item */
@@ -84,17 +85,6 @@ void ring_free(struct ring *r)
 	free(r);
 }
 
-static void deadline_after(int wait_ms, struct timespec *ts)
-{
-	clock_gettime(CLOCK_MONOTONIC, ts);
-	ts->tv_sec += wait_ms / 1000;
-	ts->tv_nsec += (long)(wait_ms % 1000) * 1000000;
-	if (ts->tv_nsec >= 1000000000) {
-		ts->tv_sec++;
-		ts->tv_nsec -= 1000000000;
-	}
-}
-
 static void wake_if(struct ring *r, atomic_bool *flag)
 {
 	if (!atomic_load(flag))
@@ -144,7 +134,7 @@ ssize_t ring_write(struct ring *r, const void *items, size_t n, int wait_ms)
 	if (n > SSIZE_MAX)
 		return -EINVAL;
 	if (wait_ms > 0)
-		deadline_after(wait_ms, &deadline);
+		deadline = mono_after(wait_ms);
 	while (done < n) {
 		uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
 		size_t room, at, part;
@@ -180,7 +170,7 @@ ssize_t ring_read(struct ring *r, void *items, size_t n, int wait_ms)
 	if (n == 0 || n > SSIZE_MAX)
 		return -EINVAL;
 	if (wait_ms > 0)
-		deadline_after(wait_ms, &deadline);
+		deadline = mono_after(wait_ms);
 	for (;;) {
 		uint64_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
 		bool ended = atomic_load(&r->ended); /* before head: what was written before the end is seen */

@@ -13,25 +13,16 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/utf8.h"
 #include "voice/number.h"
 #include "voice/say.h"
 
 /* Bytes of the valid UTF-8 character at @i, or 0. */
 static size_t utf8_len(const struct say *c, size_t i)
 {
-	unsigned char b = (unsigned char)c->s[i];
-	size_t len = b < 0x80 ? 1 : b >= 0xc2 && b < 0xe0 ? 2 : b >= 0xe0 && b < 0xf0 ? 3 : b >= 0xf0 && b < 0xf5 ? 4 : 0, k;
+	const int len = i < c->n ? utf8_char(c->s + i, c->n - i) : 0;
 
-	if (!len || i + len > c->n)
-		return 0;
-	for (k = 1; k < len; k++)
-		if (((unsigned char)c->s[i + k] & 0xc0) != 0x80)
-			return 0;
-	if (len == 3 && ((b == 0xe0 && (unsigned char)c->s[i + 1] < 0xa0) || (b == 0xed && (unsigned char)c->s[i + 1] > 0x9f)))
-		return 0;
-	if (len == 4 && ((b == 0xf0 && (unsigned char)c->s[i + 1] < 0x90) || (b == 0xf4 && (unsigned char)c->s[i + 1] > 0x8f)))
-		return 0;
-	return len;
+	return len > 0 ? (size_t)len : 0;
 }
 
 /* A byte of a letter. Beyond ASCII: any whole character that is no sign (U+0080..00BF, "×", "÷", U+2000..2FFF). */

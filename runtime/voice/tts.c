@@ -6,8 +6,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/mono.h"
+#include "base/utf8.h"
 #include "voice/tts_backend.h"
 
 #define TEXT_MAX   4096
@@ -270,46 +271,6 @@ size_t tts_footprint(const struct tts *t)
 	return t->footprint;
 }
 
-static bool valid_utf8(const char *text)
-{
-	const unsigned char *s = (const unsigned char *)text;
-
-	while (*s) {
-		unsigned c = *s++, cp, min;
-		int more;
-
-		if (c < 0x80)
-			continue;
-		if (c >= 0xc2 && c < 0xe0)
-			more = 1, cp = c & 0x1f, min = 0x80;
-		else if (c >= 0xe0 && c < 0xf0)
-			more = 2, cp = c & 0x0f, min = 0x800;
-		else if (c >= 0xf0 && c < 0xf5)
-			more = 3, cp = c & 0x07, min = 0x10000;
-		else
-			return false;
-		for (; more > 0; more--, s++) {
-			if ((*s & 0xc0) != 0x80)
-				return false;
-			cp = cp << 6 | (*s & 0x3f);
-		}
-		if (cp < min || cp > 0x10ffff || (cp >= 0xd800 && cp < 0xe000))
-			return false;
-	}
-	return true;
-}
-
-static void deadline_after(int wait_ms, struct timespec *ts)
-{
-	clock_gettime(CLOCK_MONOTONIC, ts);
-	ts->tv_sec += wait_ms / 1000;
-	ts->tv_nsec += (long)(wait_ms % 1000) * 1000000;
-	if (ts->tv_nsec >= 1000000000) {
-		ts->tv_sec++;
-		ts->tv_nsec -= 1000000000;
-	}
-}
-
 /* With the lock held: sleeps once; false when @wait_ms has run out. */
 static bool wait_change(struct tts *t, int wait_ms, const struct timespec *deadline)
 {
@@ -327,13 +288,13 @@ int tts_say(struct tts *t, uint64_t id, const char *text, int wait_ms)
 	char *copy;
 	int rc = 0;
 
-	if (n > TEXT_MAX || !valid_utf8(text))
+	if (n > TEXT_MAX || utf8_valid(text, n) != n)
 		return -EINVAL;
 	copy = strndup(text, n);
 	if (!copy)
 		return -ENOMEM;
 	if (wait_ms > 0)
-		deadline_after(wait_ms, &deadline);
+		deadline = mono_after(wait_ms);
 	pthread_mutex_lock(&t->lock);
 	while (t->n == (size_t)t->o.queue && !rc)
 		if (!wait_change(t, wait_ms, &deadline) && t->n == (size_t)t->o.queue)
@@ -365,7 +326,7 @@ int tts_drain(struct tts *t, int wait_ms)
 	int rc = 0;
 
 	if (wait_ms > 0)
-		deadline_after(wait_ms, &deadline);
+		deadline = mono_after(wait_ms);
 	pthread_mutex_lock(&t->lock);
 	while ((t->n > 0 || t->busy) && !rc)
 		if (!wait_change(t, wait_ms, &deadline) && (t->n > 0 || t->busy))

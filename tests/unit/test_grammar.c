@@ -67,6 +67,10 @@ static void refusals_name_the_place(void **state)
 		{ "root ::= \"a\"{", "number is missing" },
 		{ "root ::= \"a\"\nroot ::= \"b\"", "line 2, column 1: this rule is defined twice" },
 		{ "root ::= \"\xff\"", "UTF-8" },
+		{ "root ::= \"\xed\xa0\x80\"", "UTF-8" },  /* half of a pair */
+		{ "root ::= [\xe0\x80\x80]", "UTF-8" },     /* a NUL spelled long */
+		{ "root ::= \"\xf4\x90\x80\x80\"", "UTF-8" }, /* past the last character */
+		{ "root ::= \"\xc3", "UTF-8" },
 		{ "root ::= *", "begins nothing" },
 		{ "root ::= \"\\ud800\"", "no Unicode character" },
 	};
