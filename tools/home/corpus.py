@@ -100,6 +100,17 @@ class Batch:
         return done
 
 
+def fill(out, size):
+    """Padding, up to @size tokens."""
+    while len(out.ids) < size:
+        at = len(out.ids)
+        n = min(size - at, CTX)
+        out.ids.extend([0] * n)
+        out.kinds.extend([0] * n)
+        out.pos.extend(range(n))
+        out.sequence([(at, at + n)])
+
+
 def batch(tok, seed, b, size, seqs, branches=1):
     """A Batch of @size tokens, families of @branches conversations, at most @seqs of these in all."""
     out = Batch()
@@ -116,13 +127,7 @@ def batch(tok, seed, b, size, seqs, branches=1):
         if got is None:
             continue
         misses += not out.add(size, seqs, most, got)
-    while len(out.ids) < size:
-        at = len(out.ids)
-        n = min(size - at, CTX)
-        out.ids.extend([0] * n)
-        out.kinds.extend([0] * n)
-        out.pos.extend(range(n))
-        out.sequence([(at, at + n)])
+    fill(out, size)
     return out
 
 

@@ -24,6 +24,10 @@ def batch_number(j, rank, world, parts):
 
 def worker(w, n, first, o, tok_path, q, rank, world):
     parent = os.getppid()
+    while not os.path.exists(tok_path):          # it may still be in the making
+        time.sleep(0.05)
+        if os.getppid() != parent:
+            os._exit(1)
     tok = bpe.Tokenizer.load(tok_path)
     gc.freeze()
     gc.set_threshold(200000, 20, 20)
@@ -97,6 +101,15 @@ class Feed:
                 at = at[pos[at + 1] == pos[at] + 1]
             out[name], out[name + "-goal"], out[name + "-mine"] = at, ids[at + 1], (kinds[at + 1] == 2).float()
         return {k: x.pin_memory() if self.cuda else x for k, x in out.items()}
+
+    def blank(self):
+        """A batch of nothing, of the shapes that all have: for what compiles when it is first run."""
+        x = corpus.Batch()
+        corpus.fill(x, self.o.tokens)
+        quarter = self.o.tokens // 4
+        kinds = bytes([2]) * quarter + bytes([1]) * quarter + bytes(self.o.tokens - 2 * quarter)
+        j = self.first
+        return self._tensors((batch_number(j, self.rank, self.world, self.o.parts), x.ids.tobytes(), kinds, *(a.tobytes() for a in (x.pos, x.q, x.k, x.rows))), j)
 
     def get(self):
         t = time.time()

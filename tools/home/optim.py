@@ -39,6 +39,6 @@ class Muon:
             buf.copy_(b)
 
 
-def schedule(done, step, warm=80, flat=0.45):
+def schedule(done, step, warm=80, flat=0.1):
     """done: 0..1, and the step. Warm up, stay, then fall to zero in a straight line."""
     return min(1.0, (step + 1) / warm) * (1.0 if done < flat else max(0.0, (1 - done) / (1 - flat)))

@@ -117,7 +117,7 @@ def options():
     A("--name", default="home")
     A("--tokenizer", help="use this one instead of training one")
     A("--init", help="go on from this Q8_0 file (of the same shape) and with its tokenizer, instead of from nothing")
-    A("--flat", type=float, default=0.45, help="up to this part of the steps the learning rates stay; then they fall to zero")
+    A("--flat", type=float, default=0.1, help="up to this part of the steps the learning rates stay; then they fall to zero")
     # what changes nothing in the result:
     A("--workers", type=int, default=max(1, min(15, (os.cpu_count() or 2) - 1)))
     A("--limit", type=float, default=0, help="seconds that this call may take: it saves in time and ends with 3")
@@ -142,15 +142,15 @@ def main():
     say = (lambda *x: print(*x, flush=True)) if rank == 0 else (lambda *x: None)
     run = keep.Run(a.out, {k: v for k, v in vars(a).items() if k not in FREE}, rank)
     tok_path = a.tokenizer or os.path.join(a.out, "tokenizer-%d.json" % rank)
-    start = None
+    start = maker = None
     if a.init:
         import gguf_in
         meta, start = gguf_in.read(a.init)
         gguf_in.tokenizer(meta).save(tok_path)
-    elif not a.tokenizer and not os.path.exists(tok_path):
-        make_tokenizer(tok_path, a.seed, a.vocab, a.workers)
-    tok = bpe.Tokenizer.load(tok_path)
-    say("tokenizer: %d tokens, %.1f s" % (len(tok.tokens), time.time() - t_start))
+    elif not a.tokenizer and not os.path.exists(tok_path):      # while PyTorch is loaded and compiles
+        maker = mp.get_context("fork").Process(target=make_tokenizer, args=(tok_path, a.seed, a.vocab, a.workers))
+        maker.start()
+    n_vocab = a.vocab if maker else len(bpe.Tokenizer.load(tok_path).tokens)
     step = run.peek()                            # steps that an earlier call has done
     per = a.parts // world
     feeder = feed.Feed(a, tok_path, step * per, rank, world)
@@ -171,7 +171,7 @@ def main():
     torch.manual_seed(a.seed)
     torch.backends.cuda.matmul.allow_tf32 = True
     torch.set_float32_matmul_precision("high")
-    s = M.Shape(vocab=len(tok.tokens), d=a.d, layers=a.layers, ff=a.ff, heads=a.heads, kv=a.kv, ctx=corpus.CTX)
+    s = M.Shape(vocab=n_vocab, d=a.d, layers=a.layers, ff=a.ff, heads=a.heads, kv=a.kv, ctx=corpus.CTX)
     net = M.Qwen3(s)
     if start:
         gguf_in.load(net, start)
@@ -190,7 +190,6 @@ def main():
     compiled = cuda and not a.no_compile
     body = torch.compile(net.body, dynamic=False) if compiled else net.body
     losses = torch.compile(M.losses, dynamic=True) if compiled else M.losses
-    feeder.pin(torch, dev)
     total, before = a.steps, 0.0                 # steps in all; seconds that earlier calls took for their steps
     loss_sum = torch.zeros(2, device=dev)
     spent, calls = 0.0, 1
@@ -222,6 +221,32 @@ def main():
             dist.barrier()
         sys.stdout.flush()
         os._exit(3)                              # worker queues may still hold batches
+
+    def forward(b, which, weight):
+        lay = M.Layout(b["q"], b["k"], b.get("rows"), b.get("live"), corpus.CTX)
+        with torch.autocast("cuda", torch.bfloat16, enabled=cuda):
+            h = M.Take.apply(body(M.Embed.apply(b["ids"], net.token_embd.weight), b["pos"], lay), b[which])
+            return losses(h, net.token_embd.weight, b[which + "-goal"], b[which + "-mine"], weight)
+
+    feeder.pin(torch, dev)
+    if compiled:
+        try:
+            loss, _, _ = forward({n: x.to(dev) for n, x in feeder.blank().items()}, "all", torch.full((), a.aux, device=dev))
+            (loss / unit).backward()
+        except Exception as e:
+            say("not compiled: %s" % str(e).strip().splitlines()[0][:300])
+            compiled, body, losses = False, net.body, M.losses
+        net.zero_grad(set_to_none=True)
+        wait()
+        say("compiled, %.1f s" % (time.time() - t_start))
+    if maker:
+        maker.join()
+        if maker.exitcode:
+            sys.exit("the tokenizer was not made")
+    tok = bpe.Tokenizer.load(tok_path)
+    if len(tok.tokens) != n_vocab:
+        sys.exit("%s has %d tokens instead of %d" % (tok_path, len(tok.tokens), n_vocab))
+    say("tokenizer: %d tokens, %.1f s" % (len(tok.tokens), time.time() - t_start))
 
     def profiler():
         from torch.profiler import ProfilerActivity, profile
@@ -269,24 +294,8 @@ def main():
         for _ in range(per):
             b = {n: x.to(dev, non_blocking=True) for n, x in feeder.get().items()}
             which = "all" if aux else "own"
-            lay = M.Layout(b["q"], b["k"], b.get("rows"), b.get("live"), corpus.CTX)
-            weight = torch.full((), aux, device=dev)      # filled there: a copy would wait for all that goes before
-
-            def forward():
-                with torch.autocast("cuda", torch.bfloat16, enabled=cuda):
-                    h = M.Take.apply(body(M.Embed.apply(b["ids"], net.token_embd.weight), b["pos"], lay), b[which])
-                    return losses(h, net.token_embd.weight, b[which + "-goal"], b[which + "-mine"], weight)
-            try:
-                loss, own, n = forward()
-                (loss / unit).backward()
-            except Exception as e:
-                if not compiled or step > first:
-                    raise
-                say("not compiled: %s" % str(e).strip().splitlines()[0][:300])
-                compiled, body, losses = False, net.body, M.losses
-                net.zero_grad(set_to_none=True)
-                loss, own, n = forward()
-                (loss / unit).backward()
+            loss, own, n = forward(b, which, torch.full((), aux, device=dev))      # filled there: a copy would wait for all that goes before
+            (loss / unit).backward()
             loss_sum += torch.stack((own, n))
         if world > 1:
             joined = torch._utils._flatten_dense_tensors([p.grad for p in every])
