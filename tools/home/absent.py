@@ -171,6 +171,22 @@ def out_of_range(k):
     k.answer("cannot", text, "Sorry, that goes from %s." % lim, {"no": 1})
 
 
+def no_such_ability(k):
+    """A percentage, a colour or a temperature for what is only on or off."""
+    t = target(k, k.rng.choice(("switch", "switch", "switch", "switch", "lock")), "e")
+    e = t.ents[0]
+    if any(re.search(r"lamp|light|bulb|fan|speaker|radio|heat|radiator|boiler|blind|curtain", norm(n)) for n in names(e)):
+        raise Skip
+    v = k.rng.randrange(10, 101, 10)
+    if k.rng.random() < 0.2:
+        key, fill = "temp", {"v": lambda _: k.degrees(k.rng.randrange(100, 260, 10))}
+    else:
+        key, fill = k.rng.choice((("bright", {"v": lambda _: k.pct(v), "n": ""}), ("bright", {"v": lambda _: k.pct(v), "n": ""}), ("color", {"c": k.rng.choice(W.COLORS_COMMON), "t_bare": lambda _: k.say(t, True)})))
+    text = speak(k, key, t=lambda _: k.say(t), **fill)
+    k.answer("cannot", text, "Sorry, I can't do that.", {"no": 1})
+    k.last = None
+
+
 def near_miss(k):
     """Words that share a part with a device of this home, and mean none: "the floor fan", with a floor lamp."""
     r = k.rng

@@ -4,7 +4,7 @@ import datetime
 import re
 
 import words as W
-from acts import some_ent, speak, where
+from acts import in_floor, some_ent, speak, where
 from homes import is_shopping
 from talk import Skip, and_list, clock_words, g, is_plural, num_words, the
 from todo import list_say
@@ -163,12 +163,16 @@ def q_which(k):
     r = k.rng
     w, area = place(k, "light")
     es = k.home.of("light", area)
+    floor = r.choice(k.home.floors) if k.hard and k.live and k.home.floors and r.random() < 0.25 else None
+    if floor:
+        w, area = in_floor(k, floor), None
+        es = k.home.of("light", floor=floor[0])
     on = [e for e in es if e.state["state"] == "on"]
     if not es or len(on) > 5 or (area is None and len(es) > 14):
         raise Skip
     q = {"area": area, "domain": "light"} if area else {"domain": "light"}
     ln, x = k.line("q_which_on", None, {"in": w})
-    at = " in %s" % the(area) if area else ""
+    at = " in %s" % the(area) if area else " on %s" % the(floor[0]) if floor else ""
     off_q = "off" in ln.text
     names_ = and_list([the(e.name) + (" in %s" % the(e.area) if sum(y.name == e.name for y in k.home.entities) > 1 else "") for e in on]) if on else ""
 
@@ -270,6 +274,45 @@ def q_temp(k):
     e = e or next(x for x in cl if x.area == area)
     val = e.state["state"] if e.domain == "sensor" else g(e.state["current_temperature"])
     ask_live(k, "question", text, q, lambda: "It is %s%s in %s." % (val, " percent" if hum else " degrees", the(area)), {"say": [[val]]})
+
+
+def q_heat_on(k):
+    """Whether a room is heated, its device not named."""
+    w, t = where(k, "climate")
+    if len(t.ents) != 1:
+        raise Skip
+    e = t.ents[0]
+    on = e.state["state"] != "off"
+    ask_live(k, "question", speak(k, "q_heat_on", **{"in": w}), dict(t.slots), lambda: yes_no(on, e), {"say": [["yes" if on else "no"]]})
+
+
+def q_outside(k):
+    """How warm it is outside, where one sensor is called after that."""
+    es = [e for e in k.home.of("sensor") if e.cls == "temperature" and re.search(r"outdoor|outside|garden", e.name.lower())]
+    if len(es) != 1:
+        raise Skip
+    e = es[0]
+    ask_live(k, "question", speak(k, "q_outside"), {"name": e.name}, lambda: state_words(e), {"say": [[e.state["state"]]]})
+
+
+def q_no_reading(k):
+    """What another room's sensor tells, and this one's does not."""
+    r = k.rng
+    cls = r.choice(("humidity", "humidity", "temperature"))
+    areas = {e.area for e in k.home.of("sensor") if e.cls == cls}
+    if cls == "temperature":
+        areas |= {e.area for e in k.home.of("climate")}
+    without = [a.name for a in k.home.areas if a.name not in areas]
+    if not areas - {None} or not without:
+        raise Skip
+    area = k.here if k.here in without and r.random() < 0.3 else r.choice(without)
+    if any(re.search(r"temp|therm|humid|hygro|air", (e.name + e.domain).lower()) for e in k.home.of(area=area)):
+        raise Skip
+    here = area == k.here and r.random() < 0.4
+    text = speak(k, "q_humidity" if cls == "humidity" else "q_temp", (lambda x: "{room}" not in x.text) if here else None,
+                 **{"in": r.choice(("in here", "here", "in this room")) if here else k.in_area(area), "room": lambda _: k.room_say(area)})
+    k.answer("no device", text, "There is no %s sensor in %s." % (cls, the(area)) if k.clean else "I can't find that here.", {"no": 1})
+    k.last = None
 
 
 def q_set_here(k):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Several requests in one sentence."""
 import words as W
-from acts import args, clause, some_group, speak, target, templates_wrap, told, undo_of
+from acts import args, clause, some_group, speak, target, templates_wrap, told, undo_of, where
 from players import MEDIA_KEYS
 from talk import Skip, and_list, the
 from timers import span
@@ -123,10 +123,54 @@ def one_clause(k):
         v = r.randrange(10, 101, 10)
         return clause(k, "fan", t=say(t), v=lambda _: k.pct(v)), ("HassFanSetSpeed", args("HassFanSetSpeed", t, {"percentage": v})), told(k, "HassFanSetSpeed", t, {"percentage": v})
     if x < 0.94:
-        t = target(k, "media_player", "eeea")
         tool = r.choice(list(MEDIA_KEYS))
+        if k.hard and r.random() < 0.5:
+            w, t = where(k, "media_player")
+            return clause(k, MEDIA_KEYS[tool] + "_here", **{"in": w}), (tool, args(tool, t, {})), told(k, tool, t, {})
+        t = target(k, "media_player", "eeea")
         return clause(k, MEDIA_KEYS[tool], t=say(t)), (tool, args(tool, t, {})), told(k, tool, t, {})
     if "HassStartTimer" not in k.has:
         raise Skip
     d, adj, slots = k.duration()
     return clause(k, "timer", d=d, d_adj=adj), ("HassStartTimer", slots), "Timer set, %s." % span(slots)
+
+
+AND_THEN = {  # what may come second, of the same player: the lines for it, and after what it makes sense
+    "louder": ("HassSetVolumeRelative", ("next", "previous", "resume", "unmute", "on")), "quieter": ("HassSetVolumeRelative", ("next", "previous", "resume", "unmute", "on")),
+    "volume": ("HassSetVolume", ("next", "previous", "resume", "unmute", "on")), "next": ("HassMediaNext", ("louder", "quieter", "volume", "unmute", "resume", "on")),
+    "previous": ("HassMediaPrevious", ("louder", "quieter", "volume", "unmute", "resume")), "pause": ("HassMediaPause", ("mute", "quieter")), "mute": ("HassMediaPlayerMute", ("pause",)),
+    "off": ("HassTurnOff", ("pause", "mute")),
+}
+
+
+def two_of_one(k):
+    """Two things of one player: "next song and turn it up"."""
+    r = k.rng
+    second = r.choice(list(AND_THEN))
+    first = r.choice(AND_THEN[second][1])
+    tools = {"on": "HassTurnOn", "louder": "HassSetVolumeRelative", "quieter": "HassSetVolumeRelative", "volume": "HassSetVolume", **{b: a for a, b in MEDIA_KEYS.items()}}
+    if first == "on" or r.random() < 0.4:
+        t = target(k, "media_player", "eeeeeea")
+        key, fill = first, {"t": lambda _: k.say(t)}
+    else:
+        w, t = where(k, "media_player")
+        key, fill = first + "_here", {"in": w}
+
+    def one(what, key, tool, fill):
+        if what in ("louder", "quieter"):
+            by, step = k.by((10, 5, 30), "percent")
+            ln, s = k.line(key, lambda z: not z.plain, {**fill, "by": by})
+            p = {"volume_step": (step if "{by}" in ln.text else 10) * (1 if what == "louder" else -1)}
+        elif what == "volume":
+            v = r.randrange(5, 101, 5)
+            p = {"volume_level": v}
+            s = clause(k, key, **fill, v=lambda _: k.pct(v), n=lambda _: k.number(v))
+        else:
+            p, s = {}, clause(k, key, **fill)
+        return s, (tool, args(tool, t, p)), told(k, tool, t, p)
+
+    a = one(first, key, tools[first], fill)
+    b = one(second, "and_" + second, AND_THEN[second][0], {})
+    j = r.choice((" and ", " and ", " and ", " and then ", " then ", " and also ", " plus ", " and please "))
+    text = k.finish(templates_wrap(k, a[0] + j + b[0]))
+    k.do(a[1][0], text, [a[1], b[1]], "%s %s" % (a[2], b[2]), None, None, None, {})

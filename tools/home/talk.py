@@ -76,6 +76,27 @@ VERBLESS = re.compile(r"(on|off|lights?|louder|quieter|softer|volume|music|sound
 _LIGHT = re.compile(r"\(?(hey|okay|ok|now|so|well|um|uh|er|oh|alright|right|listen|computer|house|assistant|hearth|alexa|yo|quick|please|and|then)\b(?!.*\b(you|to)\b)|\{x\}")
 
 
+def any_words(r, most=4, errand=True):
+    """What somebody may want on a list or said to the house, to be copied as it is: an errand, or words that go together by chance. None: none now."""
+    if r.random() < 0.45:
+        thing = r.choice(W.THINGS) if r.random() < 0.7 else r.choice(W.ITEMS)
+        if not errand or r.random() < 0.3:
+            return (r.choice(("", "", "a", "a new", "some", "another", "the", "more", "two", "a spare")) + " " + thing).strip()
+        return r.choice(W.ERRANDS) + " " + r.choice(("the ", "the ", "the ", "", "my ", "a new ", "grandma's ", "the old ")) + thing + r.choice(("", "", "", "", " tomorrow", " this week", " for the kids", " again", " before noon", " with tom"))
+    pool = r.choice((W.ITEMS, W.TASKS, W.REMINDERS, W.MESSAGES, W.SONGS, W.TIMERS))
+    ws = [w for _ in range(3) for w in r.choice(pool).split()] + r.choice(W.WHIMSY).lower().split()
+    out = r.sample(ws, min(len(ws), r.randint(1, most)))
+    if r.random() < 0.25:
+        out.insert(r.randrange(len(out) + 1), homes.made_up(r).lower())
+    if r.random() < 0.2:
+        out = r.choice(("a pint of", "two tins of", "some", "a jar of", "half a dozen", "a bit of", "three", "a new", "more", "a roll of", "a tube of", "one of those")).split() + out
+    while len(out) > 1 and out[-1] in ("and", "the", "a", "of", "to", "in", "on", "for", "my", "with", "at", "is"):
+        out.pop()
+    if {"and", "plus", "on", "to", "list", "then", "please"} & set(out):      # these end an item
+        return None
+    return " ".join(out)
+
+
 class LIGHT:
     """Wrappings that fit words without a verb."""
 
@@ -124,6 +145,10 @@ class Talk:
                 self.here = r.choice(opts)
         if self.here == "":
             self.here = None
+        for e in self.home.of("todo") if hard else ():
+            if "items" in e.state and r.random() < 0.5:
+                e.state["items"] = list(dict.fromkeys(any_words(r) or i for i in e.state["items"]))
+                e.state["state"] = str(len(e.state["items"]))
         self.tools = tools or prompt.tools(self.home, variety and r.random() < 0.06)
         if not tools and variety and r.random() < 0.75:          # not everybody offers everything
             drop = set()
@@ -300,21 +325,11 @@ class Talk:
             return self.rng.choice(("everything %s" % self.in_area(t.area), "all the devices %s" % self.in_area(t.area), "everything %s" % self.in_area(t.area), "all %s" % self.in_area(t.area)))
         return self.group_say(t, bare)
 
-    def any_words(self, most=4):
-        """What somebody may want on a list or said to the house: words that go together by chance, to be copied as they are."""
-        r = self.rng
-        pool = r.choice((W.ITEMS, W.TASKS, W.REMINDERS, W.MESSAGES, W.SONGS, W.TIMERS))
-        ws = [w for _ in range(3) for w in r.choice(pool).split()] + r.choice(W.WHIMSY).lower().split()
-        out = r.sample(ws, min(len(ws), r.randint(1, most)))
-        if r.random() < 0.25:
-            out.insert(r.randrange(len(out) + 1), homes.made_up(r).lower())
-        if r.random() < 0.2:
-            out = r.choice(("a pint of", "two tins of", "some", "a jar of", "half a dozen", "a bit of", "three", "a new", "more", "a roll of", "a tube of", "one of those")).split() + out
-        while len(out) > 1 and out[-1] in ("and", "the", "a", "of", "to", "in", "on", "for", "my", "with", "at", "is"):
-            out.pop()
-        if {"and", "plus", "on", "to", "list", "then", "please"} & set(out):      # these end an item
+    def any_words(self, most=4, errand=True):
+        w = any_words(self.rng, most, errand)
+        if w is None:
             raise Skip
-        return " ".join(out)
+        return w
 
     def number(self, n):
         return g(n) if self.st.digits else num_words(n)

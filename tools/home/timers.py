@@ -19,10 +19,10 @@ def timer(k):
             return start_timer(k, speak(k, "timer", lambda z: "{d_adj}" not in z.text, d=d2 + r.choice(FIX) + d), slots)
         return start_timer(k, speak(k, "timer", d=d, d_adj=adj), slots)
     if x < 0.7:
-        n = r.choice(W.TIMERS) if r.random() < 0.85 else r.choice(W.PEOPLE).lower()
+        n = k.any_words(2, errand=False) if k.hard and r.random() < 0.2 else r.choice(W.TIMERS) if r.random() < 0.85 else r.choice(W.PEOPLE).lower()
         return start_timer(k, quiet(k, "timer_named", d=d, d_adj=adj, tn=n), {**slots, "name": n})
     if x < 0.8:
-        n = r.choice(W.REMINDERS)
+        n = k.any_words(5) if k.hard and r.random() < 0.4 else r.choice(W.REMINDERS)
         return start_timer(k, quiet(k, "remind", d=d, r=n), {**slots, "name": n})
     # delayed commands: the command is kept as it was said
     cmd = command_words(k)

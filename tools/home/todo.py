@@ -12,6 +12,8 @@ def list_say(k, e):
     n = k.spoken_name(e.name)
     if len(k.home.of("todo")) == 1 and r.random() < 0.3:
         return r.choice(("the list", "my list", "the list", "our list"))
+    if k.hard and is_shopping(e.name) and "list" not in n and len([x for x in k.home.of("todo") if is_shopping(x.name)]) == 1 and not any("shopping" in x.name.lower() for x in k.home.of("todo")) and r.random() < 0.3:
+        return r.choice(("the shopping list", "my shopping list", "our shopping list"))
     if not n.endswith("list") and r.random() < 0.5:
         return r.choice(("the %s list", "my %s list", "%s")) % n
     if n == "to do" or n == "todo":
@@ -46,7 +48,7 @@ def lists(k):
     x = r.random()
     pool = W.ITEMS if shop or r.random() < 0.2 else W.BOOKS if "pack" in e.name.lower() else W.TASKS
     if x < 0.62 or not items:
-        i = k.any_words() if k.hard and r.random() < 0.35 else r.choice(pool)
+        i = k.any_words(errand=not shop) if k.hard and r.random() < 0.5 else r.choice(pool)
         if r.random() < 0.25 and pool is W.ITEMS:
             i = r.choice(("two", "three", "six", "a bag of", "a bottle of", "a box of", "some more", "red", "organic", "fresh", "a pound of", "a pack of")) + " " + i
         if i in items:
