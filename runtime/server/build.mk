@@ -4,6 +4,9 @@ RT_SRCS += \
 	runtime/server/audio_api.c \
 	runtime/server/base64.c \
 	runtime/server/chat_api.c \
+	runtime/server/chat_fields.c \
+	runtime/server/chat_grammar.c \
+	runtime/server/chat_messages.c \
 	runtime/server/chat_request.c \
 	runtime/server/config.c \
 	runtime/server/embed_api.c \

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+/* "response_format", "grammar" and "tool_choice" as the grammar that the answer follows. */
+#include "server/chat_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "grammar/gbnf.h"
+#include "grammar/schema.h"
+#include "server/grammars.h"
+
+static bool refused(struct http_req *r, int rc, const char *param, const struct hearth_err *err)
+{
+	if (!rc)
+		return false;
+	http_error(r, rc == -ENOMEM ? 500 : 400, rc == -EOPNOTSUPP ? "unsupported_schema" : "invalid_value", param, "%s", err->text);
+	return true;
+}
+
+/* What a grammar is made from. */
+struct source {
+	char kind;                 /* of the text below: 'g'bnf, 's'chema, 'o'bject, 't'ools */
+	const char *text;          /* GBNF */
+	const json_t *json;        /* schema, tools */
+	const char *only;
+	bool parallel, after_marker;
+};
+
+static int make_grammar(const struct source *m, struct grammar **ret, struct hearth_err *err)
+{
+	switch (m->kind) {
+	case 'g':
+		return grammar_from_gbnf(m->text, strlen(m->text), ret, err);
+	case 's':
+		return grammar_from_schema(m->json, ret, err);
+	case 't':
+		return grammar_from_tools(m->json, m->only, m->parallel, m->after_marker, ret, err);
+	default:
+		return grammar_json_object(ret, err);
+	}
+}
+
+/* The grammar of @m: one that was made lately, or a new one. */
+static int grammar_of(struct service *s, const struct source *m, struct grammar **ret, struct hearth_err *err)
+{
+	/* Properties in another order are another grammar, so nothing is sorted. */
+	char *text = m->json ? json_dumps(m->json, JSON_COMPACT | JSON_ENCODE_ANY) : NULL, *key = NULL;
+	struct grammar *g;
+	int rc, n;
+
+	if (m->json && !text)
+		return make_grammar(m, ret, err);
+	n = asprintf(&key, "%c%d%d%s\n%s", m->kind, m->parallel, m->after_marker, m->only ? m->only : "", text ? text : m->text ? m->text : "");
+	free(text);
+	if (n < 0)
+		return err_set(err, -ENOMEM, "out of memory");
+	g = grammars_get(s->grammars, key, (size_t)n);
+	rc = g ? 0 : make_grammar(m, &g, err);
+	if (!rc) {
+		grammars_put(s->grammars, key, (size_t)n, g);
+		*ret = g;
+	}
+	free(key);
+	return rc;
+}
+
+int chat_tools_grammar(struct service *s, const json_t *tools, const char *only, bool parallel, bool after_marker, struct grammar **ret,
+		       struct hearth_err *err)
+{
+	return grammar_of(s, &(struct source){ .kind = 't', .json = tools, .only = only, .parallel = parallel, .after_marker = after_marker }, ret, err);
+}
+
+bool chat_format(struct service *s, struct http_req *r, struct chat_request *q)
+{
+	const json_t *f = json_object_get(q->body, "response_format"), *schema, *js;
+	const json_t *gbnf = json_object_get(q->body, "grammar");
+	const char *type = json_string_value(json_object_get(f, "type"));
+	struct hearth_err err = { 0 };
+	int rc = 0;
+
+	if (json_is_string(gbnf) && json_string_length(gbnf)) {
+		rc = grammar_of(s, &(struct source){ .kind = 'g', .text = json_string_value(gbnf) }, &q->grammar, &err);
+		q->mode = RUN_WHOLE;
+		return !refused(r, rc, "grammar", &err);
+	}
+	if (!f || json_is_null(f))
+		return true;
+	if (!type) {
+		http_error(r, 400, "invalid_value", "response_format", "\"response_format\" needs a \"type\": text, json_object or json_schema");
+		return false;
+	}
+	if (!strcmp(type, "text"))
+		return true;
+	q->mode = RUN_WHOLE;
+	if (!strcmp(type, "json_object")) {
+		/* llama-server's form: a schema beside json_object */
+		schema = json_object_get(f, "schema");
+		rc = grammar_of(s, &(struct source){ .kind = schema ? 's' : 'o', .json = schema }, &q->grammar, &err);
+		return !refused(r, rc, "response_format", &err);
+	}
+	if (strcmp(type, "json_schema")) {
+		http_error(r, 400, "invalid_value", "response_format", "\"response_format\" of type \"%.40s\" is not known: text, json_object or json_schema", type);
+		return false;
+	}
+	js = json_object_get(f, "json_schema");
+	schema = json_object_get(js, "schema");
+	if (!schema)
+		schema = json_object_get(f, "schema");
+	if (!schema) {
+		http_error(r, 400, "invalid_value", "response_format", "\"response_format\" of type json_schema needs \"json_schema\": {\"schema\": ...}");
+		return false;
+	}
+	return !refused(r, grammar_of(s, &(struct source){ .kind = 's', .json = schema }, &q->grammar, &err), "response_format", &err);
+}
+
+bool chat_choice(struct service *s, struct http_req *r, struct chat_request *q)
+{
+	const json_t *tools = json_object_get(q->body, "tools"), *choice = json_object_get(q->body, "tool_choice");
+	const char *name = NULL, *word = json_string_value(choice);
+	struct hearth_err err = { 0 };
+	bool parallel = true, forced = false;
+
+	if (!chat_boolean(r, q->body, "parallel_tool_calls", &parallel))
+		return false;
+	if (json_is_object(choice)) {
+		name = json_string_value(json_object_get(json_object_get(choice, "function"), "name"));
+		if (!name)
+			name = json_string_value(json_object_get(choice, "name"));
+		if (!name) {
+			http_error(r, 400, "invalid_value", "tool_choice", "\"tool_choice\" names no function");
+			return false;
+		}
+		forced = true;
+		parallel = false;
+	} else if (word && !strcmp(word, "required")) {
+		forced = true;
+	} else if (word && !strcmp(word, "none")) {
+		q->no_calls = true;
+	} else if (choice && !json_is_null(choice) && (!word || strcmp(word, "auto"))) {
+		http_error(r, 400, "invalid_value", "tool_choice", "\"tool_choice\" must be none, auto, required or a function");
+		return false;
+	}
+	if (!q->has_tools) {
+		if (forced) {
+			http_error(r, 400, "invalid_value", "tool_choice", "\"tool_choice\" asks for a call, but \"tools\" is empty");
+			return false;
+		}
+		return true;
+	}
+	if (q->no_calls)
+		return true;
+	if (q->mode == RUN_WHOLE) {
+		if (!forced) {
+			/* The format holds for the answer; a call would leave it. */
+			q->no_calls = true;
+			return true;
+		}
+		http_error(r, 400, "unsupported_value", "response_format", "a forced tool call and \"response_format\" cannot both hold");
+		return false;
+	}
+	q->mode = forced ? RUN_WHOLE : RUN_LAZY;
+	return !refused(r, chat_tools_grammar(s, tools, name, parallel, !forced, &q->grammar, &err), "tools", &err);
+}

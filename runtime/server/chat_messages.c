@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT
+/* "messages" and "tools" as the tokens of the model's prompt. */
+#include "server/chat_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "home/prompt.h"
+
+#define MAX_MESSAGES 200000
+
+/* Content as a text: a string, null, or parts of type text joined. */
+static const char *content_text(struct http_req *r, struct chat_request *q, const json_t *c, size_t msg)
+{
+	size_t n = 0, i;
+	char *text;
+	json_t *p;
+
+	if (!c || json_is_null(c))
+		return "";
+	if (json_is_string(c))
+		return json_string_value(c);
+	if (!json_is_array(c)) {
+		http_error(r, 400, "invalid_value", "messages", "messages[%zu].content must be a text, null or a list of parts", msg);
+		return NULL;
+	}
+	json_array_foreach((json_t *)c, i, p) {
+		const char *type = json_string_value(json_object_get(p, "type"));
+
+		if (!type || (strcmp(type, "text") && strcmp(type, "input_text") && strcmp(type, "output_text")) ||
+		    !json_is_string(json_object_get(p, "text"))) {
+			http_error(r, 400, "unsupported_value", "messages", "messages[%zu].content[%zu]: this model takes only parts of type text, not \"%.40s\"", msg, i, type ? type : "?");
+			return NULL;
+		}
+		n += json_string_length(json_object_get(p, "text"));
+	}
+	text = malloc(n + 1);
+	if (text)
+		*text = 0;
+	n = 0;
+	if (text)
+		json_array_foreach((json_t *)c, i, p) {
+			size_t k = json_string_length(json_object_get(p, "text"));
+
+			memcpy(text + n, json_string_value(json_object_get(p, "text")), k);
+			n += k;
+			text[n] = 0;
+		}
+	text = chat_own(q, text);
+	if (!text)
+		http_error(r, 500, NULL, NULL, "out of memory");
+	return text;
+}
+
+static bool tool_calls(struct http_req *r, struct chat_request *q, const json_t *list, struct chat_msg *m, size_t msg)
+{
+	struct chat_call *calls;
+	size_t i;
+	json_t *c;
+
+	if (!list || json_is_null(list))
+		return true;
+	if (!json_is_array(list)) {
+		http_error(r, 400, "invalid_value", "messages", "messages[%zu].tool_calls must be a list", msg);
+		return false;
+	}
+	calls = (struct chat_call *)(void *)chat_own(q, calloc(json_array_size(list) + 1, sizeof(*calls)));
+	if (!calls) {
+		http_error(r, 500, NULL, NULL, "out of memory");
+		return false;
+	}
+	json_array_foreach((json_t *)list, i, c) {
+		const json_t *f = json_object_get(c, "function"), *args = json_object_get(f, "arguments");
+
+		calls[i].name = json_string_value(json_object_get(f, "name"));
+		/* A text by the standard; some clients send the object itself. */
+		if (json_is_object(args))
+			calls[i].arguments = chat_own(q, json_dumps(args, JSON_COMPACT));
+		else
+			calls[i].arguments = json_is_string(args) && json_string_length(args) ? json_string_value(args) : "{}";
+		if (!calls[i].name || !calls[i].arguments) {
+			http_error(r, 400, "invalid_value", "messages", "messages[%zu].tool_calls[%zu] has no function name", msg, i);
+			return false;
+		}
+	}
+	m->calls = calls;
+	m->n_calls = json_array_size(list);
+	return true;
+}
+
+/* What the configuration lets a conversation begin with that has no system message; how many messages of @m. -1: no memory. */
+static int begin_with(struct service *s, struct chat_request *q, struct chat_msg *m)
+{
+	char *system = NULL, *now = NULL;
+	struct home_told *told = NULL;
+	struct tm tm;
+	int rc;
+
+	if (s->cfg->chat_system) {
+		m[0] = (struct chat_msg){ .role = CHAT_SYSTEM, .content = s->cfg->chat_system };
+		return 1;
+	}
+	if (!s->cfg->chat_home)
+		return 0;
+	pthread_mutex_lock(&s->home_lock);
+	home_now(s->home, &tm);
+	rc = home_prompt_system(s->home, &system);
+	if (!rc)
+		rc = home_told_new(&told);
+	if (!rc)
+		rc = home_prompt_now(told, s->home, &tm, NULL, &now);
+	pthread_mutex_unlock(&s->home_lock);
+	home_told_free(told);
+	system = chat_own(q, system);
+	now = chat_own(q, now);
+	if (rc || !system || !now)
+		return -1;
+	m[0] = (struct chat_msg){ .role = CHAT_SYSTEM, .content = system };
+	m[1] = (struct chat_msg){ .role = CHAT_SYSTEM, .content = now };
+	return 2;
+}
+
+static bool messages(struct service *s, struct http_req *r, struct chat_request *q, struct chat_msg **ret, size_t *ret_n)
+{
+	const json_t *list = json_object_get(q->body, "messages");
+	bool has_system = false;
+	struct chat_msg *m;
+	size_t i;
+	json_t *j;
+	int more;
+
+	if (!json_is_array(list) || !json_array_size(list)) {
+		http_error(r, 400, "invalid_value", "messages", "\"messages\" must be a non-empty list");
+		return false;
+	}
+	if (json_array_size(list) > MAX_MESSAGES) {
+		http_error(r, 400, "invalid_value", "messages", "%zu messages; at most %d are taken", json_array_size(list), MAX_MESSAGES);
+		return false;
+	}
+	m = (struct chat_msg *)(void *)chat_own(q, calloc(json_array_size(list) + 2, sizeof(*m)));
+	if (!m) {
+		http_error(r, 500, NULL, NULL, "out of memory");
+		return false;
+	}
+	json_array_foreach((json_t *)list, i, j) {
+		const char *role = json_string_value(json_object_get(j, "role"));
+
+		if (role && (!strcmp(role, "system") || !strcmp(role, "developer")))
+			m[i].role = CHAT_SYSTEM;
+		else if (role && !strcmp(role, "user"))
+			m[i].role = CHAT_USER;
+		else if (role && !strcmp(role, "assistant"))
+			m[i].role = CHAT_ASSISTANT;
+		else if (role && (!strcmp(role, "tool") || !strcmp(role, "function")))
+			m[i].role = CHAT_TOOL;
+		else {
+			http_error(r, 400, "invalid_value", "messages", "messages[%zu].role must be system, developer, user, assistant or tool", i);
+			return false;
+		}
+		has_system |= m[i].role == CHAT_SYSTEM;
+		m[i].content = content_text(r, q, json_object_get(j, "content"), i);
+		if (!m[i].content)
+			return false;
+		m[i].reasoning = json_string_value(json_object_get(j, "reasoning_content"));
+		if (m[i].role == CHAT_ASSISTANT && !tool_calls(r, q, json_object_get(j, "tool_calls"), &m[i], i))
+			return false;
+	}
+	*ret = m;
+	*ret_n = json_array_size(list);
+	if (!has_system) {
+		struct chat_msg first[2] = { 0 };
+
+		more = begin_with(s, q, first);
+		if (more < 0) {
+			http_error(r, 500, NULL, NULL, "out of memory");
+			return false;
+		}
+		memmove(m + more, m, *ret_n * sizeof(*m));
+		memcpy(m, first, (size_t)more * sizeof(*m));
+		*ret_n += (size_t)more;
+	}
+	return true;
+}
+
+bool chat_encode_messages(struct service *s, struct http_req *r, struct chat_request *q, char **ret_prompt)
+{
+	const json_t *tools = json_object_get(q->body, "tools"), *kw = json_object_get(q->body, "chat_template_kwargs");
+	const char *effort = json_string_value(json_object_get(q->body, "reasoning_effort"));
+	struct chat_opts co = { 0 };
+	struct chat_msg *m;
+	struct hearth_err err = { 0 };
+	struct chat_text text = { 0 };
+	size_t n, i;
+	json_t *t;
+	int rc;
+
+	if (!s->chat) {
+		http_error(r, 400, "unsupported_model", "model", "this model has no chat template that is known: %s", s->chat_why.text);
+		return false;
+	}
+	q->thinking = s->cfg->thinking;
+	if (!chat_boolean(r, q->body, "think", &q->thinking))
+		return false;
+	if (json_is_object(kw) && !chat_boolean(r, kw, "enable_thinking", &q->thinking))
+		return false;
+	if (effort)
+		q->thinking = strcmp(effort, "none") && strcmp(effort, "minimal");
+	q->thinking = q->thinking && chat_can_think(s->chat);
+	co.thinking = q->thinking;
+	q->thinking = q->thinking || chat_prompt_thinks(s->chat, &co); /* some cannot be told not to */
+	if (tools && !json_is_null(tools)) {
+		if (!json_is_array(tools)) {
+			http_error(r, 400, "invalid_value", "tools", "\"tools\" must be a list");
+			return false;
+		}
+		json_array_foreach((json_t *)tools, i, t) {
+			const char *type = json_string_value(json_object_get(t, "type"));
+
+			if ((type && strcmp(type, "function")) || !json_is_string(json_object_get(json_object_get(t, "function"), "name"))) {
+				http_error(r, 400, "invalid_value", "tools", "tools[%zu] must be {\"type\": \"function\", \"function\": {\"name\": ...}}", i);
+				return false;
+			}
+		}
+		q->has_tools = json_array_size(tools) > 0;
+		if (q->has_tools) {
+			co.tools = chat_own(q, json_dumps(tools, JSON_COMPACT));
+			if (!co.tools) {
+				http_error(r, 500, NULL, NULL, "out of memory");
+				return false;
+			}
+		}
+	}
+	if (!messages(s, r, q, &m, &n))
+		return false;
+	if (ret_prompt) {
+		rc = chat_render(s->chat, m, n, &co, &text, &err);
+		if (!rc)
+			*ret_prompt = text.text ? strdup(text.text) : NULL;
+		chat_text_free(&text);
+	}
+	rc = chat_encode(s->chat, s->tok, m, n, &co, &q->tokens, &err);
+	if (rc) {
+		http_error(r, rc == -ENOMEM ? 500 : 400, "invalid_value", "messages", "%s", err.text);
+		return false;
+	}
+	return true;
+}
