@@ -4,12 +4,16 @@
  *
  *   bench_engine MODEL.gguf [--llama-bench PATH] [--threads N] [--rounds N]
  *                [--gen N] [--prompt N,N,...] [--kv i8|f16] [--depth N] [--json]
+ *                [--no-end]
  *
  * Rounds of the two alternate, so that what else the machine does meets both;
  * the median round of each counts. Decode includes sampling (greedy) and the
- * way through the engine's thread; llama-bench's figure has neither.
+ * way through the engine's thread; llama-bench's figure has neither. --no-end:
+ * tokens that end an answer are made impossible, as a client of the server would
+ * do it, which is one more look through the logits.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +25,7 @@
 #include "base/thread.h"
 #include "engine/engine.h"
 #include "gguf/gguf.h"
+#include "token/tokenizer.h"
 
 #define PROMPTS_MAX 8
 #define ROUNDS_MAX  31
@@ -33,6 +38,8 @@ struct figure {
 
 static struct figure fig[PROMPTS_MAX + 1];
 static uint32_t prompt[PROMPTS_MAX] = { 33, 128 }, n_prompt = 2;
+static struct sampler_bias no_end[SAMPLER_MAX_BIAS];
+static uint32_t n_no_end;
 static uint32_t gen = 64, rounds = 5, threads, depth;
 
 static int up(const void *a, const void *b)
@@ -81,6 +88,8 @@ static struct gen_result one(struct session *s, const int32_t *tok, uint32_t n, 
 	r.n_tokens = n;
 	r.max_tokens = max;
 	r.ignore_eos = true;
+	r.sample.bias = no_end;
+	r.sample.n_bias = n_no_end;
 	if (gen_start(s, &r, &g, &err))
 		die(err.text);
 	gen_wait(g, -1, &res);
@@ -174,7 +183,7 @@ int main(int argc, char **argv)
 	struct engine *e;
 	struct rusage ru;
 	struct utsname un;
-	bool json = false;
+	bool json = false, ends = false;
 	uint32_t i, most = 0;
 	int a;
 
@@ -199,6 +208,8 @@ int main(int argc, char **argv)
 			o.kv = strcmp(argv[++a], "f16") ? KV_I8 : KV_F16;
 		else if (!strcmp(argv[a], "--json"))
 			json = true;
+		else if (!strcmp(argv[a], "--no-end"))
+			ends = true;
 		else if (!strcmp(argv[a], "--prompt")) {
 			for (n_prompt = 0; n_prompt < PROMPTS_MAX && *v; n_prompt++) {
 				prompt[n_prompt] = (uint32_t)strtoul(v, (char **)&v, 10);
@@ -212,7 +223,7 @@ int main(int argc, char **argv)
 	}
 	if (!model || rounds < 1 || rounds > ROUNDS_MAX || gen < 2)
 		die("usage: bench_engine MODEL.gguf [--llama-bench PATH] [--threads N] [--rounds N] [--gen N] "
-		    "[--prompt N,N] [--kv i8|f16] [--depth N] [--backend NAME] [--json]");
+		    "[--prompt N,N] [--kv i8|f16] [--depth N] [--backend NAME] [--no-end] [--json]");
 	for (i = 0; i < n_prompt; i++) {
 		snprintf(fig[i].name, sizeof(fig[i].name), "prefill %u", prompt[i]);
 		most = prompt[i] > most ? prompt[i] : most;
@@ -226,6 +237,9 @@ int main(int argc, char **argv)
 	o.prefix_cache = false;
 	if (engine_open(&o, &e, &err))
 		die(err.text);
+	for (i = 0; ends && i < tok_count(engine_tokenizer(e)) && n_no_end < SAMPLER_MAX_BIAS; i++)
+		if (tok_is_eog(engine_tokenizer(e), (int32_t)i))
+			no_end[n_no_end++] = (struct sampler_bias){ (int32_t)i, -INFINITY };
 	our_round(e, 99);   /* pages in, threads up */
 	for (i = 0; i <= n_prompt; i++)
 		fig[i].n_ours = 0;

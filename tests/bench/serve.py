@@ -197,7 +197,7 @@ def ask(sys_text, text, **more):
 def engine_ms(hearthd, o, depth, n):
     """Milliseconds a token of the engine without a server, after a prompt of @depth."""
     r = subprocess.run([os.path.join(os.path.dirname(hearthd), "bench_engine"), o.model, "--threads", str(o.threads), "--rounds", "3",
-                        "--prompt", "8", "--gen", str(n), "--depth", str(depth), "--json"], capture_output=True, text=True, check=True)
+                        "--prompt", "8", "--gen", str(n), "--depth", str(depth), "--no-end", "--json"], capture_output=True, text=True, check=True)
     return 1e3 / json.loads(r.stdout)["figures"][-1]["hearth"]
 
 
