@@ -239,7 +239,7 @@ def make_home(rng, held=False, size=None, hard=False):
     for n, al in floors:
         m.used.add(n.lower())
         m.used.update(al)
-    size = size or r.choice((0, 1, 1, 2, 2, 2, 3, 3, 4))
+    size = size or r.choice((1, 1, 2, 2, 3, 3, 4, 4) if hard else (0, 1, 1, 2, 2, 2, 3, 3, 4))
     n_areas = r.randint(*((1, 3), (2, 5), (3, 6), (4, 8), (6, 11))[size])
     for _ in range(n_areas):
         n = m.draw(m.area_name)

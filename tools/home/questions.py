@@ -148,7 +148,7 @@ def place(k, domain=None):
     r = k.rng
     if k.here and r.random() < 0.3:
         return r.choice(("in here", "here", "in this room", "in here")), k.here
-    if r.random() < 0.2:
+    if r.random() < (0.35 if k.hard else 0.2):
         return r.choice(("", "in the house", "anywhere", "at home", "in the whole house", "right now")), None
     a = r.choice(k.home.areas).name
     if domain and r.random() < 0.85:
@@ -168,7 +168,7 @@ def q_which(k):
         w, area = in_floor(k, floor), None
         es = k.home.of("light", floor=floor[0])
     on = [e for e in es if e.state["state"] == "on"]
-    if not es or len(on) > 5 or (area is None and len(es) > 14):
+    if not es or len(on) > (7 if k.hard else 5) or (area is None and len(es) > (20 if k.hard else 14)):
         raise Skip
     q = {"area": area, "domain": "light"} if area else {"domain": "light"}
     ln, x = k.line("q_which_on", None, {"in": w})
