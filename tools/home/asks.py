@@ -61,7 +61,7 @@ PLAN = [  # (weight, exchange)
     (7, q_state), (2, q_which), (0.7, q_count), (2.5, wish), (1.2, q_area), (0.8, q_locks), (0.8, q_windows), (2, q_temp), (1.5, q_list), (1, q_playing), (2.5, q_time), (34, which_one), (9, here_decides), (5, lone), (11, no_device), (3.5, cannot), (4, chat),
 ]
 # what is hard to learn comes up more often in training than where it is measured
-MORE_OF = {q_which: 4, q_area: 3, q_temp: 2.5, q_windows: 3, q_locks: 2, q_list: 2, volume: 1.5, which_one: 3.5, here_decides: 4, no_device: 1.6, lone: 2.5, q_state: 1.3, q_time: 0.7, cannot: 1.2, mower: 0.6, vacuum: 0.8, lists: 0.8}
+MORE_OF = {q_which: 4, q_area: 3, q_temp: 2.5, q_windows: 3, q_locks: 2, q_list: 2, volume: 1.5, temps: 2, lights_rel: 1.4, which_one: 3.5, here_decides: 4, no_device: 1.6, lone: 2.5, q_state: 1.3, q_time: 0.7, cannot: 1.2, mower: 0.6, vacuum: 0.8, lists: 1.2, media: 1.3, play: 1.3, timer: 1.2, timer_more: 1.8}
 FNS = [f for _, f in PLAN]
 WEIGHTS = [w for w, _ in PLAN]
 TRAINING = ([*FNS, hard(negated), hard(all_but), hard(two_timers), hard(out_of_range), hard(clear), hard(for_while), hard(q_set_here), hard(chat_more), hard(two_of_one), hard(q_outside), hard(q_no_reading), hard(no_such_ability), hard(q_heat_on)],
