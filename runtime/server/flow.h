@@ -12,6 +12,7 @@
 
 #include "server/http.h"
 #include "server/run.h"
+#include "token/json_text.h"
 
 #define FLOW_MS 16
 
@@ -22,8 +23,8 @@ struct flow {
 	void (*take)(struct flow *f, const struct run_event *e);
 	bool ended;                /* nothing follows what is there */
 	/* this file's */
-	char *out;
-	size_t n, cap, at;
+	struct text out;
+	size_t at;
 	int idle_ms;
 	uint64_t sent_ns;
 };
@@ -31,7 +32,7 @@ struct flow {
 /* Without memory the stream is broken off (.ended), not shortened in silence. */
 void flow_put(struct flow *f, const char *s, size_t n);
 void flow_puts(struct flow *f, const char *s);
-/* UTF-8 as a JSON string, quotes and all. */
+/* text_string() */
 void flow_string(struct flow *f, const char *s, size_t n);
 /* For http_stream(), with the flow as its argument. */
 long flow_next(void *flow, char *buf, size_t cap);

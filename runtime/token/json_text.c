@@ -33,14 +33,17 @@ void text_puts(struct text *t, const char *s)
 	text_put(t, s, strlen(s));
 }
 
-static void put_string(struct text *t, const char *s, size_t n)
+void text_string(struct text *t, const char *s, size_t n)
 {
+	size_t from = 0;
 	char u[8];
 
 	text_put(t, "\"", 1);
 	for (size_t i = 0; i < n; i++) {
-		const char *e = NULL;
+		const char *e;
 
+		if ((unsigned char)s[i] >= 0x20 && s[i] != '"' && s[i] != '\\')
+			continue;
 		switch (s[i]) {
 		case '"': e = "\\\""; break;
 		case '\\': e = "\\\\"; break;
@@ -49,16 +52,15 @@ static void put_string(struct text *t, const char *s, size_t n)
 		case '\t': e = "\\t"; break;
 		case '\b': e = "\\b"; break;
 		case '\f': e = "\\f"; break;
-		}
-		if (e) {
-			text_put(t, e, 2);
-		} else if ((unsigned char)s[i] < 0x20) {
+		default:
 			snprintf(u, sizeof(u), "\\u%04x", s[i]);
-			text_put(t, u, 6);
-		} else {
-			text_put(t, s + i, 1);
+			e = u;
 		}
+		text_put(t, s + from, i - from);
+		text_puts(t, e);
+		from = i + 1;
 	}
+	text_put(t, s + from, n - from);
 	text_put(t, "\"", 1);
 }
 
@@ -120,7 +122,7 @@ void json_text(struct text *t, const json_t *v)
 			key = json_object_iter_key(it);
 			if (i)
 				text_put(t, ", ", 2);
-			put_string(t, key, strlen(key));
+			text_string(t, key, strlen(key));
 			text_put(t, ": ", 2);
 			json_text(t, json_object_iter_value(it));
 		}
@@ -136,7 +138,7 @@ void json_text(struct text *t, const json_t *v)
 		text_put(t, "]", 1);
 		break;
 	case JSON_STRING:
-		put_string(t, json_string_value(v), json_string_length(v));
+		text_string(t, json_string_value(v), json_string_length(v));
 		break;
 	case JSON_INTEGER:
 		snprintf(s, sizeof(s), "%" JSON_INTEGER_FORMAT, json_integer_value(v));

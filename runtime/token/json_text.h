@@ -19,6 +19,8 @@ struct text {               /* start with { 0 }; free(t.p) */
 
 void text_put(struct text *t, const char *s, size_t n);
 void text_puts(struct text *t, const char *s);
+/* UTF-8 as a JSON string, quotes and all. */
+void text_string(struct text *t, const char *s, size_t n);
 void json_text(struct text *t, const json_t *v);
 
 #endif
