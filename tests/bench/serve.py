@@ -14,8 +14,8 @@ as hearthd has it beside a token of the engine alone in bench_engine, in the
 same round; what else the machine does is in it, and so is the client, which
 therefore looks ten times a second and leaves the pieces unread in between. And
 by CPU time, which others do not lengthen: what the kernel counts for all of
-hearthd's threads but the engine's while it streams an answer of 512 tokens,
-less the same for one of 1 token, by the time that 511 tokens take. Where the
+hearthd's threads but the engine's while it streams an answer of --tokens (512),
+less the same for one of 1 token, by the time that the tokens between take. Where the
 engine leaves no core free it is slowed by that much, and the switches."""
 import argparse
 import http.client
@@ -208,16 +208,16 @@ def rest():
 
 
 def overhead(o, servers, note, prompt, i):
-    """The server over its own engine: the same text, answers of 128 and of 512 tokens."""
+    """The server over its own engine: the same text, answers of 128 tokens and of o.tokens."""
     for s in servers if i % 2 else servers[::-1]:
         body = {"prompt": prompt, "max_tokens": 128, "temperature": 0, "logit_bias": {str(t): -100 for t in s.ends}}
         t, d, n, tm = s.stream(body, "/v1/completions")
         note("server over engine, a request (ms)", s, 1e3 * t - tm["ttft_ms"])
         note("a token, streamed, as its client has it (ms)", s, 1e3 * d / (tm["predicted_n"] - 1))
-        body["max_tokens"] = 512
+        body["max_tokens"] = o.tokens
         # half as many tokens, from the middle of where those lie
         rest()
-        alone = engine_ms(s.path, o, tm["cache_n"] + tm["prompt_n"] + 128, 256)
+        alone = engine_ms(s.path, o, tm["cache_n"] + tm["prompt_n"] + o.tokens // 4, o.tokens // 2)
         note("engine alone, a token (ms)", s, alone)
         rest()
         tm, cpu = s.lazy("/v1/completions", body)
@@ -225,7 +225,7 @@ def overhead(o, servers, note, prompt, i):
         note("a token, streamed (ms)", s, ms)
         note("server over engine, a token, streamed (%)", s, 100 * (ms / alone - 1))
         one = s.lazy("/v1/completions", {**body, "max_tokens": 1})[1]
-        own, engine = (sum(cpu[o.threads:]) - sum(one[o.threads:])) / 511, sum(cpu[:o.threads]) / 512
+        own, engine = (sum(cpu[o.threads:]) - sum(one[o.threads:])) / (o.tokens - 1), sum(cpu[:o.threads]) / o.tokens
         note("server's own CPU, a streamed token (us)", s, 1e6 * own)
         note("server's own CPU, of a token's time (%)", s, 1e5 * own / alone)
         note("server's own CPU, of the engine's CPU (%)", s, 100 * own / engine)
@@ -252,6 +252,7 @@ def main():
     p.add_argument("--lines", type=int, default=140, help="things in the long system prompt")
     p.add_argument("--json")
     p.add_argument("--overhead", action="store_true", help="only what the server costs over its engine")
+    p.add_argument("--tokens", type=int, default=512, help="length of the answers by which a token's overhead is measured")
     p.add_argument("--before", help="another build of hearthd, with its bench_engine, in the same rounds of --overhead")
     o = p.parse_args()
     tmp = tempfile.TemporaryDirectory()
