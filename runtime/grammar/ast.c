@@ -111,6 +111,37 @@ gnode gast_lit(struct gast *g, const char *s, size_t len)
 	return n;
 }
 
+static int by_bytes(const void *x, const void *y)
+{
+	return strcmp(*(const char *const *)x, *(const char *const *)y);
+}
+
+/* What follows byte @at of @words, which are sorted and alike up to there. It calls itself only where they part. */
+static gnode words_from(struct gast *g, const char *const *words, size_t n, size_t at)
+{
+	size_t end = at, i = 0, k;
+	gnode out;
+
+	/* What the first and the last begin with, all do. */
+	while (words[0][end] && words[0][end] == words[n - 1][end])
+		end++;
+	while (i < n && !words[i][end])
+		i++;
+	out = i ? gast_empty(g) : gast_never(g);
+	for (; i < n; i = k) {
+		for (k = i; k < n && words[k][end] == words[i][end]; k++)
+			;
+		out = gast_alt(g, out, gast_seq(g, gast_lit(g, &words[i][end], 1), words_from(g, words + i, k - i, end + 1)));
+	}
+	return gast_seq(g, gast_lit(g, words[0] + at, end - at), out);
+}
+
+gnode gast_words(struct gast *g, const char **words, size_t n)
+{
+	qsort(words, n, sizeof(*words), by_bytes);
+	return n ? words_from(g, words, n, 0) : gast_never(g);
+}
+
 /*
  * Code points lo..hi, whose encodings all have @len bytes, from byte @at on:
  * split where a leading byte changes, so that what is left below it is either

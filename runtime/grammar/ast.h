@@ -72,6 +72,11 @@ gnode gast_alt(struct gast *g, gnode a, gnode b);
 gnode gast_repeat(struct gast *g, gnode a, uint32_t min, uint32_t max);
 gnode gast_ref(struct gast *g, uint32_t rule);
 gnode gast_lit(struct gast *g, const char *s, size_t len);
+/*
+ * Any of @words (none empty), which it sorts. They are told apart byte by byte:
+ * where many begin alike a match is in one place, not in as many.
+ */
+gnode gast_words(struct gast *g, const char **words, size_t n);
 /* Any code point of the sorted, disjoint @ranges, as UTF-8 (no surrogates). */
 gnode gast_class(struct gast *g, const struct gast_range *ranges, size_t n);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define MAX_LISTED 2000          /* values written out one by one */
+#define LISTED     (MAX_LISTED + 8)  /* with those at the borders */
 #define LIMIT      999999999999999LL  /* 15 digits: exact in a double */
 
 static gnode digit(struct gast *g, int lo, int hi)
@@ -152,12 +153,12 @@ static gnode magnitudes(struct gast *g, double lo, double hi, bool lo_open, bool
 static int multiples(struct gast *g, const struct number_bounds *nb, gnode *ret, char *why, size_t len)
 {
 	const double m = nb->multiple;
+	struct { char text[LISTED][32]; const char *word[LISTED]; } *list;
 	double unit = 1, v;
-	gnode n = gast_never(g);
-	char text[64];
+	char one[64];
+	size_t n = 0;
 	int decimals = 0;
 	long long step;
-	bool any = false;
 
 	if (!(m > 0)) {
 		snprintf(why, len, "\"multipleOf\" must be over 0");
@@ -174,8 +175,8 @@ static int multiples(struct gast *g, const struct number_bounds *nb, gnode *ret,
 		return -EOPNOTSUPP;
 	}
 	for (; decimals < 6; decimals++, unit *= 10) {
-		snprintf(text, sizeof(text), "%.*f", decimals, m);
-		if (strtod(text, NULL) == m)
+		snprintf(one, sizeof(one), "%.*f", decimals, m);
+		if (strtod(one, NULL) == m)
 			break;
 	}
 	if (decimals == 6 || (nb->integer && decimals)) {
@@ -186,22 +187,27 @@ static int multiples(struct gast *g, const struct number_bounds *nb, gnode *ret,
 		snprintf(why, len, "\"multipleOf\" with more than 15 digits cannot be enforced");
 		return -EOPNOTSUPP;
 	}
+	list = malloc(sizeof(*list));
+	if (!list) {
+		snprintf(why, len, "out of memory");
+		return -ENOMEM;
+	}
 	step = llround(m * unit);
-	for (long long k = (long long)floor(nb->min * unit / (double)step); k <= (long long)ceil(nb->max * unit / (double)step); k++) {
-		snprintf(text, sizeof(text), "%.*f", decimals, (double)(k * step) / unit);
+	for (long long k = (long long)floor(nb->min * unit / (double)step); k <= (long long)ceil(nb->max * unit / (double)step) && n < LISTED; k++) {
+		snprintf(list->text[n], sizeof(list->text[n]), "%.*f", decimals, (double)(k * step) / unit);
 		/* What is compared is what a reader of the text will have. */
-		v = strtod(text, NULL);
+		v = strtod(list->text[n], NULL);
 		if (v < nb->min || v > nb->max || (nb->min_open && v <= nb->min) || (nb->max_open && v >= nb->max))
 			continue;
-		n = gast_alt(g, n, gast_lit(g, text, strlen(text)));
-		any = true;
+		list->word[n] = list->text[n];
+		n++;
 	}
-	if (!any) {
+	if (n)
+		*ret = gast_words(g, list->word, n);
+	else
 		snprintf(why, len, "no multiple of %g lies between the bounds", m);
-		return -EINVAL;
-	}
-	*ret = n;
-	return 0;
+	free(list);
+	return n ? 0 : -EINVAL;
 }
 
 int number_node(struct gast *g, const struct number_bounds *nb, gnode *ret, char *why, size_t len)

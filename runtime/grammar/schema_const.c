@@ -7,13 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The exact text of a constant, as it will stand in the output. */
-gnode schema_constant(struct schema_builder *b, const json_t *v)
+/* The exact text of a constant, as it will stand in the output; NULL without memory. */
+static char *text_of(const json_t *v)
 {
 	bool same = false;
 	char *text = NULL;
 	json_t *back;
-	gnode n;
 
 	/* As few digits as people write, and as many as it takes to be the same number. */
 	for (size_t digits = 15; digits <= 17 && !same; digits++) {
@@ -23,8 +22,16 @@ gnode schema_constant(struct schema_builder *b, const json_t *v)
 		same = json_equal(back, v);
 		json_decref(back);
 	}
+	return text;
+}
+
+gnode schema_constant(struct schema_builder *b, const json_t *v)
+{
+	char *text = text_of(v);
+	gnode n;
+
 	if (!text)
-		return schema_refuse(b, -EINVAL, "a constant cannot be written as JSON");
+		return schema_refuse(b, -ENOMEM, "out of memory");
 	n = gast_lit(&b->g, text, strlen(text));
 	free(text);
 	return n;
@@ -68,6 +75,7 @@ gnode schema_enumeration(struct schema_builder *b, const json_t *s)
 	const json_t *types = json_object_get(s, "type"), *e = json_object_get(s, "enum"), *c = json_object_get(s, "const");
 	gnode n = gast_never(&b->g);
 	size_t i, kept = 0;
+	char **words;
 	json_t *v;
 
 	if (schema_only_known(b, s, known))
@@ -77,11 +85,25 @@ gnode schema_enumeration(struct schema_builder *b, const json_t *s)
 	if (!e)
 		return types_match(types, c) ? schema_constant(b, c) :
 			schema_refuse(b, -EINVAL, "\"const\" contradicts \"type\": no value satisfies the schema");
+	words = calloc(json_array_size(e) + 1, sizeof(*words));
+	if (!words)
+		return schema_refuse(b, -ENOMEM, "out of memory");
 	json_array_foreach((json_t *)e, i, v) {
 		if (!types_match(types, v) || (c && !json_equal(c, v)))
 			continue;
-		n = alt(b, n, schema_constant(b, v));
+		words[kept] = text_of(v);
+		if (!words[kept]) {
+			schema_refuse(b, -ENOMEM, "out of memory");
+			break;
+		}
 		kept++;
 	}
-	return kept ? n : schema_refuse(b, -EINVAL, "\"enum\" leaves no value that satisfies the schema");
+	if (!kept)
+		schema_refuse(b, -EINVAL, "\"enum\" leaves no value that satisfies the schema");
+	else if (!b->rc)
+		n = gast_words(&b->g, (const char **)words, kept);
+	while (kept)
+		free(words[--kept]);
+	free(words);
+	return n;
 }

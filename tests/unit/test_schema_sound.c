@@ -132,6 +132,34 @@ static void a_pointer_into_an_array_is_a_number(void **state)
 	}
 }
 
+/* A home has thousands of entities: a list of values is told apart byte by byte, not value by value. */
+static void long_lists_of_values_are_followed(void **state)
+{
+	static const char *const yes[] = { "\"light.room_0\"", "\"light.room_11\"", "\"light.room_19999\"", "17", "1", "[1, \"a\"]", "null" };
+	static const char *const no[] = { "\"light.room_20000\"", "\"light.room_\"", "\"light.room_011\"", "11", "7", "[1]", "nul" };
+	json_t *list = json_pack("[i,i,[i,s],n,i]", 17, 1, 1, "a", 1), *s;
+	struct grammar *g = NULL;
+	char text[64];
+
+	for (int i = 0; i < 20000; i++) {
+		snprintf(text, sizeof(text), "light.room_%d", i);
+		json_array_append_new(list, json_string(text));
+	}
+	s = json_pack("{s:o}", "enum", list);
+	assert_int_equal(grammar_from_schema(s, &g, NULL), 0);
+	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++) {
+		if (gu_admits(g, yes[i]) != 1)
+			fail_msg("%s is not admitted", yes[i]);
+		if (gu_admits(g, no[i]) != 0)
+			fail_msg("%s is admitted", no[i]);
+	}
+	grammar_unref(g);
+	json_decref(s);
+	check("{\"type\":\"integer\",\"minimum\":0,\"maximum\":10000,\"multipleOf\":5}", LIST("0", "5", "9995", "10000"), LIST("1", "10005", "05"));
+	check("{\"enum\":[1,12,123,1]}", LIST("1", "12", "123"), LIST("2", "1234", ""));
+	check("{\"enum\":[\"b\",\"a\",\"ab\",\"\"]}", LIST("\"\"", "\"a\"", "\"ab\"", "\"b\""), LIST("\"ba\"", "\"abb\""));
+}
+
 /* A number can be whole and too large for any integer of the machine. */
 static void large_numbers_are_whole(void **state)
 {
@@ -150,6 +178,7 @@ int main(void)
 		cmocka_unit_test(long_lists_of_values_are_compared_at_once),
 		cmocka_unit_test(a_pointer_into_an_array_is_a_number),
 		cmocka_unit_test(large_numbers_are_whole),
+		cmocka_unit_test(long_lists_of_values_are_followed),
 	};
 	return UNIT_RUN(tests);
 }
