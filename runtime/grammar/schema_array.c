@@ -3,7 +3,6 @@
 #include "grammar/schema_priv.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 /* What stands in several places is a rule, which is wired once: else arrays in arrays double with each. */
 static gnode once(struct schema_builder *b, gnode n)
@@ -64,11 +63,9 @@ gnode schema_array(struct schema_builder *b, const json_t *s)
 		fixed = max < fixed ? max : fixed;
 	}
 	for (uint32_t i = fixed; i-- > 0;) {
-		char key[32];
 		gnode one;
 
-		snprintf(key, sizeof(key), "prefixItems/%u", i);
-		at = schema_enter(b, key);
+		at = schema_enter_item(b, "prefixItems", i);
 		one = schema_value(b, json_array_get(prefix, i));
 		schema_leave(b, at);
 		body = seq(b, i ? seq(b, comma, one) : one, body);

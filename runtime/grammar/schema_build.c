@@ -24,13 +24,30 @@ gnode schema_refuse(struct schema_builder *b, int code, const char *fmt, ...)
 	return gast_never(&b->g);
 }
 
-/* Goes one step down for messages; returns what to give to schema_leave(). */
 size_t schema_enter(struct schema_builder *b, const char *key)
 {
-	size_t n = strlen(b->path);
+	const size_t was = strlen(b->path), room = sizeof(b->path) - sizeof("/...");
+	size_t n = was;
 
-	snprintf(b->path + n, sizeof(b->path) - n, "/%s", key);
-	return n;
+	if (n < room)
+		b->path[n++] = '/';
+	for (; *key && n + 1 < room; key++) {
+		if (*key == '~' || *key == '/')
+			b->path[n++] = '~';
+		b->path[n++] = *key == '~' ? '0' : *key == '/' ? '1' : *key;
+	}
+	strcpy(b->path + n, *key && n > was ? "..." : "");
+	return was;
+}
+
+size_t schema_enter_item(struct schema_builder *b, const char *key, size_t i)
+{
+	const size_t was = schema_enter(b, key);
+	char text[24];
+
+	snprintf(text, sizeof(text), "%zu", i);
+	schema_enter(b, text);
+	return was;
 }
 
 void schema_leave(struct schema_builder *b, size_t n)

@@ -3,7 +3,6 @@
 #include "grammar/schema_priv.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,14 +104,11 @@ gnode schema_choice(struct schema_builder *b, const json_t *s, const char *key)
 	if (one && !b->rc)
 		schema_exclusive(b, x, count);
 	for (size_t i = 0; i < count && !b->rc; i++) {
-		char place[48];
-
 		if (x[i].makes & ~own) {
 			schema_refuse(b, -EOPNOTSUPP, "\"type\" beside \"%s\" is enforced only where each branch repeats it", key);
 			break;
 		}
-		snprintf(place, sizeof(place), "%s/%zu", key, i);
-		at = schema_enter(b, place);
+		at = schema_enter_item(b, key, i);
 		n = alt(b, n, schema_value(b, json_array_get(list, i)));
 		schema_leave(b, at);
 	}

@@ -55,7 +55,9 @@ static inline gnode opt(struct schema_builder *b, gnode x)
 /* schema_build.c */
 gnode schema_refuse(struct schema_builder *b, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* One step down, or two, as a JSON pointer in messages; returns what to give to schema_leave(). */
 size_t schema_enter(struct schema_builder *b, const char *key);
+size_t schema_enter_item(struct schema_builder *b, const char *key, size_t i);
 void schema_leave(struct schema_builder *b, size_t n);
 gnode schema_spaced(struct schema_builder *b, const char *s);
 int schema_only_known(struct schema_builder *b, const json_t *s, const char *const *known);

@@ -3,7 +3,6 @@
 #include "grammar/schema_priv.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 int grammar_from_tools(const json_t *tools, const char *only, bool parallel, bool after_marker,
@@ -21,14 +20,12 @@ int grammar_from_tools(const json_t *tools, const char *only, bool parallel, boo
 	calls = gast_never(&b.g);
 	json_array_foreach((json_t *)tools, i, t) {
 		const json_t *f = json_object_get(t, "function"), *name, *params;
-		char place[48];
 
 		if (!f)
 			f = t;
 		name = json_object_get(f, "name");
 		params = json_object_get(f, "parameters");
-		snprintf(place, sizeof(place), "tools/%zu", i);
-		at = schema_enter(&b, place);
+		at = schema_enter_item(&b, "tools", i);
 		if (!json_is_string(name)) {
 			schema_refuse(&b, -EINVAL, "a tool has no name");
 			break;

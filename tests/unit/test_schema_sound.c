@@ -160,6 +160,28 @@ static void long_lists_of_values_are_followed(void **state)
 	check("{\"enum\":[\"b\",\"a\",\"ab\",\"\"]}", LIST("\"\"", "\"a\"", "\"ab\"", "\"b\""), LIST("\"ba\"", "\"abb\""));
 }
 
+/* The place in a message is a JSON pointer, and where it is too long it says so. */
+static void a_place_is_a_json_pointer(void **state)
+{
+	char name[1001], why[1100];
+	json_t *s;
+
+	refused(JSON("{\"properties\":{\"a/b~c\":{\"not\":{}}}}"), -EOPNOTSUPP, "\"#/properties/a~1b~0c\": keyword \"not\"");
+	refused(JSON("{\"prefixItems\":[{},{\"anyOf\":[{},{\"not\":{}}]}]}"), -EOPNOTSUPP, "\"#/prefixItems/1/anyOf/1\": keyword \"not\"");
+	memset(name, 'n', 1000);
+	name[1000] = 0;
+	for (int n = 300; n <= 1000; n += n < 400 ? 1 : 100) {
+		name[n] = 0;
+		s = json_pack("{s:{s:{s:{s:{s:{}}}}}}", "properties", name, "properties", "last", "not");
+		snprintf(why, sizeof(why), n > 369 ? "nn...\": keyword \"not\"" : n < 340 ? "/properties/%s/properties/last\": keyword" : "\": keyword \"not\"", name);
+		refused(s, -EOPNOTSUPP, why);
+		name[n] = 'n';
+	}
+	/* after a long one the next is whole again */
+	s = json_pack("{s:{s:{},s:{s:{}}}}", "properties", name, "b", "not");
+	refused(s, -EOPNOTSUPP, "\"#/properties/b\": keyword");
+}
+
 /* A number can be whole and too large for any integer of the machine. */
 static void large_numbers_are_whole(void **state)
 {
@@ -178,6 +200,7 @@ int main(void)
 		cmocka_unit_test(long_lists_of_values_are_compared_at_once),
 		cmocka_unit_test(a_pointer_into_an_array_is_a_number),
 		cmocka_unit_test(large_numbers_are_whole),
+		cmocka_unit_test(a_place_is_a_json_pointer),
 		cmocka_unit_test(long_lists_of_values_are_followed),
 	};
 	return UNIT_RUN(tests);
