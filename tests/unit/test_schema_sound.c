@@ -177,6 +177,7 @@ static void a_place_is_a_json_pointer(void **state)
 		refused(s, -EOPNOTSUPP, why);
 		name[n] = 'n';
 	}
+	name[1000] = 0;
 	/* after a long one the next is whole again */
 	s = json_pack("{s:{s:{},s:{s:{}}}}", "properties", name, "b", "not");
 	refused(s, -EOPNOTSUPP, "\"#/properties/b\": keyword");
