@@ -46,6 +46,7 @@ static void hold_standard_files(void)
 
 int main(int argc, char **argv)
 {
+	char name[32];
 	size_t i;
 
 	hold_standard_files();
@@ -57,8 +58,13 @@ int main(int argc, char **argv)
 		usage(stdout);
 		return EXIT_OK;
 	}
-	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		if (!strcmp(commands[i].name, argv[1]))
-			return commands[i].run(argc - 1, argv + 1);
+	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (strcmp(commands[i].name, argv[1]))
+			continue;
+		/* how getopt_long() begins its sentences */
+		snprintf(name, sizeof(name), "hearth %s", argv[1]);
+		argv[1] = name;
+		return commands[i].run(argc - 1, argv + 1);
+	}
 	return complain(EXIT_USAGE, "there is no command \"%s\"; hearth --help lists them", argv[1]);
 }

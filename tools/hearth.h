@@ -82,6 +82,8 @@ void stop_on_signals(void);
 void stop_target(struct sched *sched);
 bool was_stopped(void);
 
+/* Whether a file can be put there, asked before the work that fills it. Exit code. */
+int check_output(const char *path);
 /* Writes @doc to stdout or, whole or not at all, to a file. Exit code. */
 int put_json(json_t *doc, const char *path);
 /* A text from outside as a JSON string, never NULL for want of UTF-8: a byte that is none becomes U+FFFD. */

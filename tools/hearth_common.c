@@ -102,11 +102,12 @@ static int budget(struct common *c, const char *s)
 			return 0;
 		}
 	}
-	return complain(EXIT_USAGE, "--budget wants TENANT.POOL=SIZE, like llm.kv=64M; tenants llm, stt, tts, vad, audio; pools weights, kv, scratch, account");
+	return complain(EXIT_USAGE, "--budget wants TENANT.POOL=SIZE, like llm.kv=64M, not \"%s\"; tenants llm, stt, tts, vad, audio; pools weights, kv, scratch, account", s);
 }
 
 int common_option(struct common *c, int opt, const char *arg)
 {
+	static const char *const backends[] = { "auto", "cpu", "cuda", "ref", "plain", "avx2", "avx512", "neon" };
 	long v = 0;
 	int ret;
 
@@ -129,8 +130,12 @@ int common_option(struct common *c, int opt, const char *arg)
 		c->voice.kv = strcmp(arg, "f16") ? KV_I8 : KV_F16;
 		return 0;
 	case 1003: return budget(c, arg);
-	case 1004: c->voice.backend = HEARTH_BACKEND_DEVICE; return 0;
-	case 1005: c->voice.backend = HEARTH_BACKEND_EMBEDDED; return 0;
+	case 1004:
+	case 1005:
+		if (c->voice.backend != HEARTH_BACKEND_AUTO && c->voice.backend != (opt == 1004 ? HEARTH_BACKEND_DEVICE : HEARTH_BACKEND_EMBEDDED))
+			return complain(EXIT_USAGE, "--device or --embedded, not both");
+		c->voice.backend = opt == 1004 ? HEARTH_BACKEND_DEVICE : HEARTH_BACKEND_EMBEDDED;
+		return 0;
 	case 1006:
 		ret = number("--end-wait", arg, 32, 5000, &v);
 		c->voice.end_wait_ms = (int)v;
@@ -144,7 +149,12 @@ int common_option(struct common *c, int opt, const char *arg)
 		else if (strcmp(arg, "silero"))
 			return complain(EXIT_USAGE, "--vad must be silero or energy, not \"%s\"", arg);
 		return 0;
-	case 1010: c->voice.compute = arg; return 0;
+	case 1010:
+		for (size_t i = 0; strcmp(backends[i], arg); i++)
+			if (i + 1 == sizeof(backends) / sizeof(backends[0]))
+				return complain(EXIT_USAGE, "--backend must be cpu, cuda or ref (auto, plain, avx2, avx512, neon are there to compare), not \"%s\"", arg);
+		c->voice.compute = arg;
+		return 0;
 	case 'j': c->json = true; return 0;
 	case 'q': c->quiet = true; return 0;
 	}
@@ -215,8 +225,6 @@ void print_plan(FILE *out, const struct voice_plan *p)
 	fprintf(out, "  %-8s %-8s %12s\n", "all", "", mib(p->total, a));
 	if (p->fits)
 		fprintf(out, "\nThe plan fits.\n");
-	else
-		fprintf(out, "\nThe plan does not fit: %s.\n", p->why_not);
 }
 
 json_t *plan_json(const struct voice_plan *p)
@@ -281,6 +289,30 @@ json_t *text_json(const char *text)
 	j = json_stringn(copy, used);
 	free(copy);
 	return j;
+}
+
+int check_output(const char *path)
+{
+	char tmp[PATH_MAX];
+	struct stat st;
+	int fd, bad = 0;
+
+	if (!stat(path, &st) && S_ISDIR(st.st_mode)) {
+		bad = EISDIR;
+	} else if (!stat(path, &st) && !S_ISREG(st.st_mode)) {
+		bad = access(path, W_OK) ? errno : 0;   /* not opened: who reads a pipe would see its end */
+	} else if ((size_t)snprintf(tmp, sizeof(tmp), "%s.XXXXXX", path) >= sizeof(tmp)) {
+		bad = ENAMETOOLONG;
+	} else {
+		/* What is written later begins as a new file in this folder. */
+		fd = mkstemp(tmp);
+		bad = fd < 0 ? errno : 0;
+		if (fd >= 0) {
+			close(fd);
+			unlink(tmp);
+		}
+	}
+	return bad ? complain(EXIT_OUTPUT, "%s cannot be written: %s", path, strerror(bad)) : 0;
 }
 
 int put_json(json_t *doc, const char *path)

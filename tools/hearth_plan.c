@@ -52,5 +52,7 @@ int main_plan(int argc, char **argv)
 	} else {
 		print_plan(stdout, &plan);
 	}
-	return code ? code : plan.fits ? EXIT_OK : EXIT_FIT;
+	if (code || plan.fits)
+		return code;
+	return complain(EXIT_FIT, "the plan does not fit: %s", plan.why_not);
 }

@@ -322,7 +322,11 @@ int main_turn(int argc, char **argv)
 			return complain(EXIT_AUDIO, "%s", err.text);
 		audio_in_close(in);
 	}
-	code = common_open(&j.c, &j.voice);
+	code = *j.out && strcmp(j.out, "-") ? check_output(j.out) : 0;
+	if (!code && j.trace)
+		code = check_output(j.trace);
+	if (!code)
+		code = common_open(&j.c, &j.voice);
 	if (code)
 		return code;
 	j.turns = json_array();

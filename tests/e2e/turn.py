@@ -174,10 +174,12 @@ def help_tells_every_command():
 @case()
 def wrong_use_is_exit_2():
     for args in ([], ["fly"], ["turn"], ["turn", "--mic", "a.wav"], ["turn", "--ctx", "many", "a.wav"], ["turn", "--budget", "x=1", "a.wav"],
-                 ["turn", "--kv", "int4", "a.wav"], ["turn", "--nonsense", "a.wav"], ["say"], ["plan", "a", "b"], ["bench"], ["bench", "turns"]):
+                 ["turn", "--kv", "int4", "a.wav"], ["turn", "--nonsense", "a.wav"], ["say"], ["plan", "a", "b"], ["bench"], ["bench", "turns"],
+                 ["plan", "--backend", "gpu"], ["turn", "--device", "--embedded", "a.wav"], ["plan", "--ctx"]):
         r = run(*args)
         assert r.returncode == 2, "%s: exit code %d" % (args, r.returncode)
-        assert r.stderr and not r.stdout, args
+        assert r.stderr.startswith(("hearth", "usage: hearth")) and not r.stdout, "%s: %s" % (args, r.stderr)
+    assert 'not "gpu"' in run("plan", "--backend", "gpu").stderr and 'not "llm.kv=1X"' in run("plan", "--budget", "llm.kv=1X").stderr
 
 
 @case()
@@ -310,10 +312,11 @@ def a_plan_is_printed_and_parsed():
 @case(needs_model=True)
 def a_context_that_does_not_fit_is_exit_8():
     r = run("plan", "--budget", "llm.kv=1M", MODEL)
-    assert r.returncode == 8 and re.search(r"largest context that fits is \d+ tokens", r.stdout), r.stdout
+    assert r.returncode == 8 and "llm      kv" in r.stdout and re.search(r"^hearth: .*largest context that fits is \d+ tokens$", r.stderr), r.stderr
+    assert run("plan", "--json", "--budget", "llm.kv=1M", MODEL).stderr == r.stderr
     refused(turn("--budget", "llm.kv=1M", command()), 8, "largest context that fits is")
     # And that context does fit.
-    n = int(re.search(r"fits is (\d+)", r.stdout).group(1))
+    n = int(re.search(r"fits is (\d+)", r.stderr).group(1))
     assert run("plan", "--budget", "llm.kv=1M", "-c", n, MODEL).returncode == 0
     refused(turn("-c", "1000000", command()), 8, "1000000")
     refused(turn("-c", "64", command()), 8, "context is 64")
@@ -369,7 +372,9 @@ def an_output_that_cannot_be_written_is_exit_9():
     r = turn("-o", "/dev/full", command())
     assert r.returncode == 9 and "No space left" in r.stderr, "%d %s" % (r.returncode, r.stderr)
     r = turn("-o", path("ok.wav"), "--trace", path("no/trace.json"), command())
-    assert r.returncode == 9 and "trace.json" in r.stderr, r.stderr
+    # before the turn, which would have been for nothing
+    assert r.returncode == 9 and "trace.json" in r.stderr and not r.stdout and not os.path.exists(path("ok.wav")), r.stderr
+    refused(turn("-o", "", "--trace", TMP, command()), 9, "Is a directory")
     with open("/dev/full", "w") as full:
         r = subprocess.run([HEARTH, "turn", "-m", MODEL, "-H", HOME, "--fast", "--json", "-o", "", command()], stdout=full, stderr=subprocess.PIPE, text=True, cwd=TMP)
     assert r.returncode == 9 and "No space left" in r.stderr, "%d %s" % (r.returncode, r.stderr)
