@@ -60,7 +60,7 @@ static bool switched_off(const char *key, const json_t *v)
 	} samplers[] = {
 		{ "typical_p", 1 }, { "typ_p", 1 }, { "tfs_z", 1 }, { "mirostat", 0 }, { "mirostat_mode", 0 }, { "dynatemp_range", 0 },
 		{ "xtc_probability", 0 }, { "dry_multiplier", 0 }, { "top_n_sigma", -1 }, { "epsilon_cutoff", 0 }, { "eta_cutoff", 0 },
-		{ "length_penalty", 1 }, { "min_tokens", 0 }, { "n_probs", 0 },
+		{ "length_penalty", 1 }, { "min_tokens", 0 }, { "n_probs", 0 }, { "top_logprobs", 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(samplers) / sizeof(samplers[0]); i++)
@@ -171,7 +171,8 @@ bool chat_sampling(struct service *s, struct http_req *r, struct chat_request *q
 	q->sample.freq_pen = (float)freq;
 	q->sample.pres_pen = (float)pres;
 	q->sample.pen_last = (uint32_t)last;
-	q->sample.seed = (uint64_t)seed;
+	/* 0 is a seed like any other; to the sampler it means none. */
+	q->sample.seed = !seed && json_is_integer(json_object_get(b, "seed")) ? 0x9e3779b97f4a7c15u : (uint64_t)seed;
 	q->n = (uint32_t)n;
 	for (i = 0; i < 2; i++) {
 		key = i ? "max_tokens" : "max_completion_tokens";

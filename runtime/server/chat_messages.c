@@ -59,8 +59,6 @@ static bool tool_calls(struct http_req *r, struct chat_request *q, const json_t 
 	size_t i;
 	json_t *c;
 
-	if (!list || json_is_null(list))
-		return true;
 	if (!json_is_array(list)) {
 		http_error(r, 400, "invalid_value", "messages", "messages[%zu].tool_calls must be a list", msg);
 		return false;
@@ -87,6 +85,30 @@ static bool tool_calls(struct http_req *r, struct chat_request *q, const json_t 
 	m->calls = calls;
 	m->n_calls = json_array_size(list);
 	return true;
+}
+
+static bool said(const json_t *v)
+{
+	return v && !json_is_null(v);
+}
+
+/* Calls of an assistant's message; "function_call" is what they were before there could be several. */
+static bool calls_of(struct http_req *r, struct chat_request *q, const json_t *j, struct chat_msg *m, size_t msg)
+{
+	json_t *list = json_object_get(j, "tool_calls"), *one = json_object_get(j, "function_call");
+	bool ok;
+
+	if (said(list))
+		return tool_calls(r, q, list, m, msg);
+	if (!said(one))
+		return true;
+	/* Where its texts lie is the body, which stays. */
+	list = json_pack("[{s:O}]", "function", one);
+	ok = list && tool_calls(r, q, list, m, msg);
+	json_decref(list);
+	if (!list)
+		http_error(r, 500, NULL, NULL, "out of memory");
+	return ok;
 }
 
 /* What the configuration lets a conversation begin with that has no system message; how many messages of @m. -1: no memory. */
@@ -163,7 +185,7 @@ static bool messages(struct service *s, struct http_req *r, struct chat_request 
 		if (!m[i].content)
 			return false;
 		m[i].reasoning = json_string_value(json_object_get(j, "reasoning_content"));
-		if (m[i].role == CHAT_ASSISTANT && !tool_calls(r, q, json_object_get(j, "tool_calls"), &m[i], i))
+		if (m[i].role == CHAT_ASSISTANT && !calls_of(r, q, j, &m[i], i))
 			return false;
 	}
 	*ret = m;

@@ -42,8 +42,14 @@ static bool encode_plain(struct service *s, struct http_req *r, struct chat_requ
 	size_t i;
 	json_t *v;
 
-	if (json_is_array(p) && json_array_size(p) == 1 && json_is_string(json_array_get(p, 0)))
-		p = json_array_get(p, 0);
+	v = json_array_get(p, 0);
+	if (json_is_string(v) || json_is_array(v)) {
+		if (json_array_size(p) != 1) {
+			http_error(r, 400, "unsupported_value", "prompt", "\"prompt\" holds %zu prompts; one is answered in a request", json_array_size(p));
+			return false;
+		}
+		p = v;
+	}
 	if (json_is_string(p)) {
 		if (tok_encode(s->tok, json_string_value(p), json_string_length(p), TOK_SPECIAL | TOK_BOS_EOS, NULL, 0, &q->tokens)) {
 			http_error(r, 500, NULL, NULL, "out of memory");

@@ -43,6 +43,37 @@ static void copy(json_t *to, const char *as, const json_t *from, const char *key
 		json_object_set(to, as, v);
 }
 
+/* A field that is not what it can be would be left out in silence. */
+static bool shaped(struct http_req *r, const json_t *b)
+{
+	static const struct {
+		const char *key, *what;
+		json_type type;
+	} shape[] = {
+		{ "instructions", "a text", JSON_STRING }, { "tools", "a list", JSON_ARRAY }, { "include", "a list", JSON_ARRAY },
+		{ "text", "an object", JSON_OBJECT }, { "reasoning", "an object", JSON_OBJECT }, { "truncation", "a text", JSON_STRING },
+		{ "previous_response_id", "a text", JSON_STRING },
+	};
+	const json_t *v;
+	json_t *more;
+	size_t i;
+
+	for (i = 0; i < sizeof(shape) / sizeof(shape[0]); i++) {
+		v = json_object_get(b, shape[i].key);
+		if (!v || json_is_null(v) || json_typeof(v) == shape[i].type)
+			continue;
+		http_error(r, 400, "invalid_value", shape[i].key, "\"%s\" must be %s", shape[i].key, shape[i].what);
+		return false;
+	}
+	/* Most of what could be included is of tools that are not here; this would be of the answer. */
+	json_array_foreach(json_object_get(b, "include"), i, more)
+		if (json_is_string(more) && strstr(json_string_value(more), "logprobs")) {
+			http_error(r, 400, "unsupported_value", "include", "\"include\": \"%.60s\" is not served here; /v1/chat/completions gives log-probabilities", json_string_value(more));
+			return false;
+		}
+	return true;
+}
+
 json_t *responses_as_chat(struct http_req *r, const json_t *b)
 {
 	static const char *const same[] = { "model", "temperature", "top_p", "stream", "parallel_tool_calls", "seed", "prompt_cache_key", "conversation_id", "user", "nvext" };
@@ -56,9 +87,9 @@ json_t *responses_as_chat(struct http_req *r, const json_t *b)
 	json_t *c, *msgs, *list, *v, *m;
 	size_t i;
 
-	if (!chat_request_fields(r, b, known))
+	if (!chat_request_fields(r, b, known) || !shaped(r, b))
 		return NULL;
-	/* What is cut must be said; what is to be included besides is nothing that there is. */
+	/* What is cut must be said. */
 	if (json_is_string(json_object_get(b, "truncation")) && strcmp(json_string_value(json_object_get(b, "truncation")), "disabled")) {
 		http_error(r, 400, "unsupported_value", "truncation", "\"truncation\" can only be disabled: a conversation is never cut here");
 		return NULL;

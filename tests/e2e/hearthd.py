@@ -265,6 +265,24 @@ def test_chat(d):
     cut = words[3:6] or words[:1]
     s, j, _ = call(d, "POST", "/v1/chat/completions", chat("say something", temperature=0, max_tokens=40, stop=[cut]))
     check(s == 200 and j["choices"][0]["message"]["content"] == words[:words.index(cut)], "a stop text still ends what is said freely", (words, j))
+    # 0 is a seed: the same twice, and not the answer of another
+    said = [call(d, "POST", "/v1/chat/completions", chat("say something", temperature=2, max_tokens=24, seed=seed))[1]["choices"] for seed in (0, 0, 1)]
+    check(said[0] == said[1] != said[2], "seed 0 repeats its answer", said)
+    # calls as they were written before there could be several
+    call_ = {"name": "HassTurnOn", "arguments": "{\"name\":\"lamp\"}"}
+    before, behind = [{"role": "user", "content": "lamp on"}], [{"role": "function", "name": "HassTurnOn", "content": "done"}]
+    texts = [call(d, "POST", "/apply-template", {"messages": before + [{"role": "assistant", "content": None, **how}] + behind})[1]["prompt"]
+             for how in ({"function_call": call_}, {"tool_calls": [{"id": "c", "type": "function", "function": call_}]}, {"function_call": None})]
+    check(texts[0] == texts[1] and "HassTurnOn" in texts[0] and "HassTurnOn" not in texts[2].split("assistant")[1], "an old function_call is a call", texts)
+    s, j, _ = call(d, "POST", "/apply-template", {"messages": before + [{"role": "assistant", "function_call": "x"}]})
+    check(s == 400 and "messages[1]" in j["error"]["message"], "refused: a function_call without a name", (s, j))
+    # one prompt, however it is wrapped; several are not one of them
+    ids = [t["id"] for t in call(d, "POST", "/tokenize", {"content": "the lamp", "with_pieces": True})[1]["tokens"]]
+    said = [call(d, "POST", "/v1/completions", {"prompt": form_, "max_tokens": 4, "temperature": 0})[1]["choices"] for form_ in ("the lamp", ["the lamp"], ids, [ids])]
+    check(all(x == said[0] for x in said), "a prompt in a list, as tokens, as tokens in a list", said)
+    for form_ in (["a", "b"], [ids, ids]):
+        s, j, _ = call(d, "POST", "/v1/completions", {"prompt": form_, "max_tokens": 4})
+        check(s == 400 and "2 prompts" in j["error"]["message"], "refused: two prompts", (s, j))
     # genie-claw's request: fields of its own are hints or ignored
     s, j, _ = call(d, "POST", "/v1/chat/completions", {"model": "jetson-llm", "messages": [{"role": "user", "content": "hi"}], "think": False, "temperature": 0.7,
                    "max_tokens": 8, "conversation_id": "c1", "nvext": {"agent_hints": {"priority": 1, "osl": 8}, "cache_control": {"type": "ephemeral", "prefix_bytes": 10}}})
@@ -347,9 +365,17 @@ def test_responses(d):
     s, j, _ = call(d, "POST", "/v1/responses", {"input": "what time is it", "tools": tools, "tool_choice": {"type": "function", "name": "GetDateTime"}, "temperature": 0})
     check(s == 200 and j["output"][-1]["type"] == "function_call" and j["output"][-1]["name"] == "GetDateTime", "a function call is an item", j)
     for name, body, word in (("no input", {}, "input"), ("stored", {"input": "x", "previous_response_id": "resp_1"}, "previous_response_id"),
-                             ("web search", {"input": "x", "tools": [{"type": "web_search"}]}, "web_search")):
+                             ("web search", {"input": "x", "tools": [{"type": "web_search"}]}, "web_search"),
+                             ("a list of instructions", {"input": "x", "instructions": [{"role": "user", "content": "x"}]}, "instructions"),
+                             ("tools that are no list", {"input": "x", "tools": {}}, "tools"), ("text that is no object", {"input": "x", "text": "json"}, "text"),
+                             ("log-probabilities", {"input": "x", "include": ["message.output_text.logprobs"]}, "logprobs"), ("some of them", {"input": "x", "top_logprobs": 2}, "top_logprobs")):
         s, j, _ = call(d, "POST", "/v1/responses", body)
         check(s == 400 and word in json.dumps(j), "responses refused: " + name, j)
+    # Home Assistant's OpenAI conversation, with all that it says
+    s, j, _ = call(d, "POST", "/v1/responses", {"model": "home", "input": [{"type": "message", "role": "developer", "content": SYSTEM}, {"type": "message", "role": "user", "content": "hello"}],
+                   "max_output_tokens": 8, "top_p": 1.0, "temperature": 1.0, "user": "01J", "store": False, "service_tier": "auto", "text": {"verbosity": "medium"}, "top_logprobs": 0,
+                   "reasoning": {"effort": "low", "summary": "auto"}, "include": ["reasoning.encrypted_content"], "truncation": None, "tools": tools, "tool_choice": "auto"})
+    check(s == 200 and j["output"], "a request with every field that asks for nothing", (s, j))
 
 
 def test_refusals(d):
