@@ -125,6 +125,10 @@ int plan_make(const struct gguf *g, const struct engine_opts *o, const struct op
 	r = model_shape_read(g, NULL, &p.shape, err);
 	if (r)
 		return r;
+	/* A token without a row would be refused in the middle of a conversation. */
+	if (tok_count(tok) > p.shape.vocab)
+		return err_set(err, -EINVAL, "the tokenizer has %zu tokens, but token_embd.weight has rows for %u only",
+			       tok_count(tok), p.shape.vocab);
 	snprintf(p.arch, sizeof(p.arch), "%s", gguf_arch(g));
 	snprintf(p.backend, sizeof(p.backend), "%s", ops->name);
 	if (!gguf_str(g, "general.name", &name, NULL))

@@ -254,7 +254,9 @@ static int take_arch(struct gguf *g, struct hearth_err *err)
 		return 0; /* an imatrix or adapter file; nobody will know "" */
 	if (r < 0)
 		return r;
-	if (s.n == 0 || s.n >= sizeof(g->arch) || memchr(s.s, 0, s.n))
+	if (memchr(s.s, 0, s.n))
+		return err_set(err, -EINVAL, "general.architecture \"%s\" has a NUL byte in it", quote(s.s, s.n).s);
+	if (s.n == 0 || s.n >= sizeof(g->arch))
 		return err_set(err, -EINVAL,
 			       "general.architecture \"%s\" has %zu bytes (1 to %zu are allowed)",
 			       quote(s.s, s.n).s, s.n, sizeof(g->arch) - 1);

@@ -120,9 +120,9 @@ int shape_common(const struct gguf *g, struct model_shape *ret, struct hearth_er
 	if (r || (r = optional_f32(g, ".rope.freq_base", &s.rope_base, err)))
 		return r;
 	if (!(s.eps > 0 && s.eps < 1))
-		return err_set(err, -EINVAL, "metadata %s.attention.layer_norm_rms_epsilon is %g", gguf_arch(g), s.eps);
+		return err_set(err, -EINVAL, "metadata %s.attention.layer_norm_rms_epsilon is %g; a number over 0 and under 1 is possible", gguf_arch(g), s.eps);
 	if (!(s.rope_base > 1 && s.rope_base < 1e12f))
-		return err_set(err, -EINVAL, "metadata %s.rope.freq_base is %g", gguf_arch(g), s.rope_base);
+		return err_set(err, -EINVAL, "metadata %s.rope.freq_base is %g; a number over 1 and under 1e12 is possible", gguf_arch(g), s.rope_base);
 	/* A file that wants its positions stretched would be wrong in silence. */
 	if (!gguf_str(g, ".rope.scaling.type", &str, NULL) &&
 	    !(str.n == 4 && !memcmp(str.s, "none", 4)))

@@ -171,12 +171,55 @@ static void bad_options(void **state)
 	gen_free(NULL);
 }
 
+/* The model's file with one row of token_embd.weight less than the tokenizer has tokens. */
+static void every_token_has_a_row(void **state)
+{
+	static const char name[] = "token_embd.weight";
+	struct engine_opts o = opts();
+	struct hearth_err err = { 0 };
+	struct engine_plan p;
+	struct engine *e = NULL;
+	char other[sizeof(path) + 8];
+	uint64_t rows;
+	char *text, *at;
+	size_t n;
+	FILE *f;
+
+	f = fopen(path, "rb");
+	assert_non_null(f);
+	fseek(f, 0, SEEK_END);
+	n = (size_t)ftell(f);
+	rewind(f);
+	text = malloc(n);
+	assert_int_equal(fread(text, 1, n, f), n);
+	fclose(f);
+	at = memmem(text, n, name, sizeof(name) - 1);
+	assert_non_null(at);
+	at += sizeof(name) - 1 + 4 + 8;   /* behind the number of dimensions and the first */
+	memcpy(&rows, at, 8);
+	assert_int_equal(rows, synth_vocab_size());
+	rows--;
+	memcpy(at, &rows, 8);
+	snprintf(other, sizeof(other), "%s.short", path);
+	f = fopen(other, "wb");
+	assert_int_equal(fwrite(text, 1, n, f), n);
+	fclose(f);
+	free(text);
+	o.model = other;
+	assert_int_equal(engine_plan(&o, &p, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "token_embd.weight has rows for"));
+	assert_int_equal(engine_open(&o, &e, &err), -EINVAL);
+	assert_null(e);
+	unlink(other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plan_is_what_is_taken),
 		cmocka_unit_test(largest_context),
 		cmocka_unit_test(bad_options),
+		cmocka_unit_test(every_token_has_a_row),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
