@@ -21,8 +21,9 @@ BUILD = os.path.join(ROOT, os.environ.get("BUILD", "build"))
 MODEL = os.environ.get("HEARTH_MODEL", os.path.join(ROOT, "models", "home-q8_0.gguf"))
 OTHER = os.path.join(ROOT, "models", "home-q4_k_m.gguf")
 # Another backend than the CPU's: rows beside a row may change its last bits there, so
-# only what is not drawn is compared.
+# only what is not drawn is compared, up to where two tokens were nearly tied.
 COMPUTE = os.environ.get("HEARTH_COMPUTE", "")
+TIED = 0.15   # of a logit: twice what a step of one row was seen to move a token by, for either of two can move
 count = failed = 0
 
 
@@ -104,6 +105,32 @@ def said(j):
     return m["content"], [c["function"] for c in m.get("tool_calls") or []], j["choices"][0]["finish_reason"]
 
 
+def written(j):
+    """The text that the model wrote, in Qwen's form."""
+    text, calls, finish = said(j)
+    calls = [f'<tool_call>\n{{"name": "{c["name"]}", "arguments": {c["arguments"]}}}\n</tool_call>' for c in calls]
+    return ((text or "") + "\n".join(calls) + ("" if finish == "length" else "<|im_end|>")).encode()
+
+
+def same(d, body, a, b):
+    """Whether @b says what @d said, @a; on another backend than the CPU's also where it leaves @a at a token
+    that was less than TIED behind @d's. And what to say of it."""
+    if said(a) == said(b):
+        return True, ""
+    if not COMPUTE:
+        return False, (said(a), said(b))
+    rest = written(b)
+    for e in d.chat({**body, "logprobs": True, "top_logprobs": 20})[1]["choices"][0]["logprobs"]["content"]:
+        token = bytes(e["bytes"])
+        if rest.startswith(token):
+            rest = rest[len(token):]
+            continue
+        gap = min((e["logprob"] - o["logprob"] for o in e["top_logprobs"] if o["bytes"] and rest.startswith(bytes(o["bytes"]))), default=100)
+        print(f"# {written(b)} leaves {written(a)} at {e['token']!r}: behind by {gap:.3f}")
+        return gap < TIED, (said(a), said(b), gap)
+    return False, (said(a), said(b), "not so when asked again")
+
+
 def test_same(tmp):
     """Caches, jump-forward, chunks and company: each off, alone, and the answer is the same."""
     plain = Daemon(tmp, model=", jump_forward: false, chunk: 32", more="cache: {enabled: false}")
@@ -111,32 +138,33 @@ def test_same(tmp):
     kept = forced = 0
     for i, temp in enumerate((0,) if COMPUTE else (0, 2)):
         for what, more in (("text", {}), ("a call by choice", {"tools": TOOLS}), ("a forced call", {"tools": TOOLS, "tool_choice": "required"}), ("JSON", {"response_format": FORMAT})):
-            same, detail, cached = True, "", 0
+            right, detail, cached = True, "", 0
             for turn, q in enumerate(("turn on the kitchen light", "turn on the hall fan", "turn on the kitchen light")):
                 body = ask(q, temperature=temp, seed=7 + turn, **more)
                 a, b = plain.chat(body)[1], full.chat(body)[1]
-                same = same and said(a) == said(b)
-                detail = detail or ("" if said(a) == said(b) else (said(a), said(b)))
+                ok, why = same(plain, body, a, b)
+                right, detail = right and ok, detail or why
                 cached += b["usage"]["prompt_tokens_details"]["cached_tokens"]
                 forced += b["timings"].get("draft_n", 0)
                 kept += b["timings"].get("draft_n_accepted", 0)
-                same = same and a["usage"]["prompt_tokens_details"]["cached_tokens"] == 0
-            check(same, f"with caches and jump-forward the same, temperature {temp}: {what}", detail)
+                right = right and a["usage"]["prompt_tokens_details"]["cached_tokens"] == 0
+            check(right, f"with caches and jump-forward the same, temperature {temp}: {what}", detail)
             if i == 0:
                 check(cached > 0.6 * 3 * b["usage"]["prompt_tokens"], "and most of the prompt was found: " + what, cached)
     check(0 < kept <= forced, f"jump-forward computed ahead ({kept} of {forced} tokens came true)")
     check(full.metric("forced_tokens_kept_total") == kept, "and the metrics say so")
     # six at once, of which four run together
-    want = [said(plain.chat(ask(f"turn on the {n}"))[1]) for n in NAMES]
-    got, before = [None] * 6, full.metric("engine_steps_total")
+    bodies = [ask(f"turn on the {n}") for n in NAMES]
+    want, got = [plain.chat(b)[1] for b in bodies], [None] * 6
 
     def one(i):
-        got[i] = said(full.chat(ask(f"turn on the {NAMES[i]}"))[1])
+        got[i] = full.chat(bodies[i])[1]
 
     ts = [threading.Thread(target=one, args=(i,)) for i in range(6)]
     [t.start() for t in ts]
     [t.join() for t in ts]
-    check(got == want, "six clients at once get what each gets alone", (got, want))
+    each = [same(plain, *x) for x in zip(bodies, want, got)]
+    check(all(ok for ok, _ in each), "six clients at once get what each gets alone", [why for ok, why in each if not ok])
     check(plain.stop() == 0 and full.stop() == 0, "both end cleanly")
 
 
