@@ -22,6 +22,7 @@ struct keeper {
 	int wake;                    /* eventfd: written when it is time to go */
 	pthread_t thread;
 	uint64_t saved_at;           /* prompt tokens computed when the file was written */
+	bool never;                  /* this engine's cache is none that can be kept */
 };
 
 /* Index only, where the module keeps the pages. */
@@ -37,7 +38,7 @@ static void save(struct keeper *k, bool last)
 	struct engine_stats st;
 	uint32_t pages;
 
-	if (!s->cfg->cache_file)
+	if (!s->cfg->cache_file || k->never)
 		return;
 	engine_stats(s->engine, &st);
 	if (st.prompt_tokens == k->saved_at || (!last && (st.active || st.queued)))
@@ -137,6 +138,7 @@ static void load(struct service *s, struct keeper *k)
 	else if (r != -ENOENT)
 		snprintf(s->cache_note, sizeof(s->cache_note), "prefix cache: begins empty: %.400s", err.text);
 	s->cache_loaded = r ? 0 : pages;
+	k->never = r == -EOPNOTSUPP;
 	engine_stats(s->engine, &st);
 	k->saved_at = st.prompt_tokens;
 }
