@@ -9,8 +9,8 @@
 #   models      whole models, the engine over them, the shipped models
 #   geometry    models of real geometry: llama.cpp's log-probabilities and text
 #   text        the same text as llama-server writes on this GPU (LLAMA_SERVER)
-#   serve       hearthd on this GPU: tool calls, foreseen tokens, several at once
-#   memcheck racecheck synccheck   the kernels under compute-sanitizer
+#   serve       hearthd on this GPU: tool calls, foreseen tokens, several at once, who leaves, what is too large
+#   memcheck racecheck synccheck   kernels, tiny models and the engine under compute-sanitizer
 #   full-gemv full-gemm full-rest  the kernels at real sizes
 #   speed       bench_gpu on the 4B geometry, and each kernel by itself
 #   llama       llama-bench on the same file (LLAMA_BENCH, VOCAB)
@@ -176,16 +176,21 @@ run_part() {
 			tap tests/gpu/text.py --llama-server "$LLAMA_SERVER" --model "$f" --name "$name"
 		done
 		;;
-	serve) tap env HEARTH_COMPUTE=cuda tests/e2e/serve.py test_same test_queue test_leaving ;;
+	serve) tap env HEARTH_COMPUTE=cuda tests/e2e/serve.py ;;
 	memcheck|racecheck|synccheck)
 		san=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
 		if [ -z "$san" ]; then
 			ok "$1 # SKIP compute-sanitizer is not installed"
-		elif timeout -k 10 "$LIMIT" "$san" --tool "$1" --error-exitcode 9 "$BUILD/tests/gpu_kernels" quick >"$LOG/$1.log" 2>&1; then
-			ok "$1: $(grep -E 'ERROR SUMMARY|RACECHECK SUMMARY' "$LOG/$1.log" | tail -n 1 | sed 's/=* *//')"
-		else
-			bad "$1: $(grep -E '=====' "$LOG/$1.log" | tail -n 1); log $LOG/$1.log"
+			return
 		fi
+		for program in "gpu_kernels quick" gpu_model; do
+			log=$LOG/$1-${program% *}.log
+			if timeout -k 10 "$LIMIT" "$san" --tool "$1" --error-exitcode 9 $BUILD/tests/$program >"$log" 2>&1; then
+				ok "$1, $program: $(grep -E 'ERROR SUMMARY|RACECHECK SUMMARY' "$log" | tail -n 1 | sed 's/=* *//')"
+			else
+				bad "$1, $program: $(grep -E '=====|^not ok' "$log" | tail -n 1); log $log"
+			fi
+		done
 		;;
 	full-gemv) tap "$BUILD/tests/gpu_kernels" gemv ;;
 	full-gemm) tap "$BUILD/tests/gpu_kernels" gemm ;;
