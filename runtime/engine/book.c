@@ -195,20 +195,23 @@ static void take_tokens(struct engine *e, struct gen *g, struct hearth_err *err)
 	g->n_ahead = g->r.force && !g->r.on_prompt && worth_it(&g->res) ? g->r.force(g->r.arg, g->ahead, g->most_ahead) : 0;
 }
 
-static void report_prompt(struct engine *e, struct gen *g, struct hearth_err *err)
+static int report_prompt(struct engine *e, struct gen *g, struct hearth_err *err)
 {
 	const uint32_t at = g->s->seq.len - g->step_n;   /* position of the first row */
 	uint32_t i;
 	float *l;
+	int r;
 
 	for (i = 0; i < g->step_n && at + i + 1 < g->res.n_prompt; i++) {
 		const int32_t next = g->s->want[at + i + 1];
 
-		if (e->ops->logits(e->ctx, g->step_out + i, &l, err))
-			return;
+		r = e->ops->logits(e->ctx, g->step_out + i, &l, err);
+		if (r)
+			return r;
 		g->r.on_prompt(g->r.arg, at + i + 1, next,
 			       (float)(l[next] - sampler_log_norm(l, e->plan.shape.vocab)));
 	}
+	return 0;
 }
 
 /* The rows of the step that are wanted, through the last norm. */
@@ -268,9 +271,12 @@ void batch_book(struct engine *e, struct step *st, uint64_t t0, uint64_t t1)
 	pthread_mutex_unlock(&e->lock);
 	for (i = 0; i < st->n_gen; i++) {
 		struct gen *g = e->row_gen[i];
+		int r = g->r.on_prompt && g->s->seq.len <= g->res.n_prompt ? report_prompt(e, g, &err) : 0;
 
-		if (g->r.on_prompt && g->s->seq.len <= g->res.n_prompt)
-			report_prompt(e, g, &err);
+		if (r) {
+			gen_fail(e, g, r == -ENOMEM ? -EIO : r, err.text);
+			continue;
+		}
 		if (g->r.on_hidden)
 			report_hidden(e, st, g);
 		if (g->s->seq.len < g->n_want)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Rows besides the one that is wanted: embeddings, and tokens that are foreseen. */
 #include "engine_util.h"
+#include "engine/priv.h"
 
 /* -- embeddings ------------------------------------------------------------------------ */
 
@@ -215,11 +216,54 @@ static void foreseen(void **state)
 	engine_close(e);
 }
 
+/* -- what a prompt is worth ------------------------------------------------------------ */
+
+static const struct ops *whole;
+
+static int logits_lost(struct ops_ctx *ctx, uint32_t i, float **ret, struct hearth_err *err)
+{
+	return i == 3 ? err_set(err, -EIO, "the row was lost") : whole->logits(ctx, i, ret, err);
+}
+
+/* A row that cannot be had is an error of the request, not a gap in what it hears. */
+static void a_prompt_row_that_is_lost_is_an_error(void **state)
+{
+	struct engine_opts o = opts();
+	struct gen_request r;
+	struct session *s;
+	struct engine *e = open_with(&o);
+	struct heard h;
+	struct ops broken;
+	int32_t t[10];
+
+	s = session(e);
+	whole = e->ops;
+	broken = *whole;
+	broken.logits = logits_lost;
+	broken.pick = NULL;
+	e->ops = &broken;
+	tokens(t, 10, 1);
+	request(&r, &h, t, 10, 3);
+	r.on_prompt = on_prompt;
+	run(s, &r, &h);
+	assert_int_equal(h.res.finish, GEN_ERROR);
+	assert_string_equal(h.res.err.text, "the row was lost");
+	assert_int_equal(h.n, 0);
+	e->ops = whole;
+	request(&r, &h, t, 10, 3);
+	r.on_prompt = on_prompt;
+	run(s, &r, &h);
+	assert_int_equal(h.res.finish, GEN_LENGTH);
+	assert_int_equal(h.n_prompt, 9);
+	engine_close(e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(foreseen),
 		cmocka_unit_test(embeddings),
+		cmocka_unit_test(a_prompt_row_that_is_lost_is_an_error),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
