@@ -135,7 +135,8 @@ gnode schema_value(struct schema_builder *b, const json_t *s)
 {
 	gnode n;
 
-	if (b->rc)
+	/* Once it is too large it stays so: nothing is looked at any more, however much is left. */
+	if (b->rc || gast_status(&b->g))
 		return gast_never(&b->g);
 	if (++b->depth > MAX_DEPTH) {
 		b->depth--;

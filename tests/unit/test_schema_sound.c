@@ -183,6 +183,20 @@ static void a_place_is_a_json_pointer(void **state)
 	refused(s, -EOPNOTSUPP, "\"#/properties/b\": keyword");
 }
 
+/* What is too large is so after 8192 rules: the others were still looked for among those, each among all. */
+static void too_large_is_the_end(void **state)
+{
+	json_t *defs = json_object(), *list = json_array();
+	char text[32];
+
+	for (int i = 0; i < 150000; i++) {
+		snprintf(text, sizeof(text), "#/$defs/%d", i);
+		json_object_set_new(defs, text + 8, json_pack("{s:s}", "type", "null"));
+		json_array_append_new(list, json_pack("{s:s}", "$ref", text));
+	}
+	refused(json_pack("{s:o,s:o}", "$defs", defs, "anyOf", list), -E2BIG, "too large");
+}
+
 /* A number can be whole and too large for any integer of the machine. */
 static void large_numbers_are_whole(void **state)
 {
@@ -201,6 +215,7 @@ int main(void)
 		cmocka_unit_test(long_lists_of_values_are_compared_at_once),
 		cmocka_unit_test(a_pointer_into_an_array_is_a_number),
 		cmocka_unit_test(large_numbers_are_whole),
+		cmocka_unit_test(too_large_is_the_end),
 		cmocka_unit_test(a_place_is_a_json_pointer),
 		cmocka_unit_test(long_lists_of_values_are_followed),
 	};
