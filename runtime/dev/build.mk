@@ -11,6 +11,7 @@ LIBHEARTH_SRCS += \
 	runtime/dev/embedded_budget.c \
 	runtime/dev/embedded_charge.c \
 	runtime/dev/embedded_event.c \
+	runtime/dev/embedded_obj.c \
 	runtime/dev/embedded_pool.c \
 	runtime/dev/embedded_region.c \
 	runtime/dev/embedded_tenant.c \

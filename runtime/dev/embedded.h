@@ -189,8 +189,17 @@ int emb_peak_reset(struct hearth_tenant *t, struct hearth_pool *pool);
 int emb_state(struct hearth *h, struct hearth_state_row **ret_rows, size_t *ret_n,
 	      uint64_t *ret_seq);
 
-/* -- embedded_region.c ----------------------------------------------------------- */
+/* -- embedded_obj.c -------------------------------------------------------------- */
 
+/* Best fit in one piece; else, unless it must be one, the largest pieces. */
+int emb_obj_carve(struct emb_obj *obj, uint64_t align, unsigned flags);
+void emb_obj_give_back(struct emb_obj *obj);
+/* Maps all extents one after the other at a multiple of @align. Needs no lock. */
+int emb_obj_map(const struct emb_obj *obj, uint64_t page, uint64_t align, int prot, void **ret_ptr);
+void emb_obj_link(struct emb_pool *p, struct emb_obj *obj);
+/* The owner promises not to touch it, until it takes it back. */
+void emb_obj_offer(struct emb_obj *obj);
+void emb_obj_take_back(struct emb_obj *obj);
 /* Takes the oldest offered region of an account. Lock held. */
 void emb_purge_oldest(struct emb *e, struct emb_account *acct);
 /*
@@ -198,6 +207,9 @@ void emb_purge_oldest(struct emb *e, struct emb_account *acct);
  * back. Lock held; it is dropped in between, when nobody can reach @obj.
  */
 void emb_obj_destroy(struct emb *e, struct emb_obj *obj, void *mapping);
+
+/* -- embedded_region.c ----------------------------------------------------------- */
+
 int emb_region_alloc(struct hearth_tenant *t, struct hearth_pool *pool, uint64_t size,
 		     uint64_t align, unsigned flags, unsigned wait_ms,
 		     struct hearth_region **ret_r, struct hearth_err *err);
