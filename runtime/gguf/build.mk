@@ -3,6 +3,8 @@ RT_SRCS += \
 	runtime/gguf/digest.c \
 	runtime/gguf/gguf.c \
 	runtime/gguf/head.c \
+	runtime/gguf/head_keys.c \
+	runtime/gguf/head_tensors.c \
 	runtime/gguf/load.c \
 	runtime/gguf/meta.c \
 	runtime/gguf/pack.c \
