@@ -272,6 +272,18 @@ static int finish(struct job *j, int code)
 	return code;
 }
 
+/* Two names of one ordinary file, which one of them would replace. */
+static bool same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	if (!a || !b || !*a || !*b || !strcmp(a, "-") || !strcmp(b, "-"))
+		return false;
+	if (stat(a, &x) || stat(b, &y))
+		return !strcmp(a, b);
+	return S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 int main_turn(int argc, char **argv)
 {
 	struct job j = { .out = "reply.wav", .sound = "default" };
@@ -300,6 +312,11 @@ int main_turn(int argc, char **argv)
 		return complain(EXIT_USAGE, "no input: give a WAV file, --mic or --text; hearth turn --help tells more");
 	if (optind < argc && j.mic)
 		return complain(EXIT_USAGE, "--mic takes no files");
+	for (i = optind; i < argc && !j.text; i++)
+		if (same_file(argv[i], j.out) || same_file(argv[i], j.trace))
+			return complain(EXIT_USAGE, "%s is what is to be heard: --out and --trace would replace it (give --out another name, or \"\" for none)", argv[i]);
+	if (same_file(j.out, j.trace))
+		return complain(EXIT_USAGE, "--out and --trace are one file: %s", j.out);
 	stop_on_signals();
 	j.c.voice.listen = !j.text;
 	/* What cannot be read is said before seconds go into loading. */

@@ -183,6 +183,21 @@ def wrong_use_is_exit_2():
 
 
 @case()
+def no_output_replaces_an_input():
+    for name, args in (("reply.wav", ()), ("q.wav", ("-o", path("q.wav"))), ("q.wav", ("-o", "", "--trace", "./q.wav"))):
+        wav(name, [0.0] * 1600)
+        with open(path(name), "rb") as f:
+            was = f.read()
+        r = run("turn", *args, name)
+        assert r.returncode == 2 and "would replace it" in r.stderr, r.stderr
+        with open(path(name), "rb") as f:
+            assert f.read() == was
+        os.unlink(path(name))
+    r = run("turn", "--text", "-o", path("one"), "--trace", path("one"), "hello")
+    assert r.returncode == 2 and "one file" in r.stderr, r.stderr
+
+
+@case()
 def the_manual_lists_every_exit_code():
     with open(os.path.join(ROOT, "tools", "hearth.h")) as f:
         codes = re.findall(r"EXIT_\w+ = (\d+)", f.read())
