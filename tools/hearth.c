@@ -2,6 +2,7 @@
 /* hearth: the assistant from the command line. docs/man/hearth.1 */
 #include "hearth.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,6 +45,16 @@ static void hold_standard_files(void)
 		close(fd);
 }
 
+/* What was printed has arrived, or the command has failed, whatever it was. */
+static int printed(int code)
+{
+	const bool lost = fflush(stdout) != 0;
+
+	if (code == EXIT_OUTPUT || !(lost || ferror(stdout)))
+		return code;
+	return complain(EXIT_OUTPUT, "standard output cannot be written%s%s", lost ? ": " : "", lost ? strerror(errno) : "");
+}
+
 int main(int argc, char **argv)
 {
 	char name[32];
@@ -56,7 +67,7 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
 		usage(stdout);
-		return EXIT_OK;
+		return printed(EXIT_OK);
 	}
 	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (strcmp(commands[i].name, argv[1]))
@@ -64,7 +75,7 @@ int main(int argc, char **argv)
 		/* how getopt_long() begins its sentences */
 		snprintf(name, sizeof(name), "hearth %s", argv[1]);
 		argv[1] = name;
-		return commands[i].run(argc - 1, argv + 1);
+		return printed(commands[i].run(argc - 1, argv + 1));
 	}
 	return complain(EXIT_USAGE, "there is no command \"%s\"; hearth --help lists them", argv[1]);
 }

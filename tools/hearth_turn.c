@@ -263,10 +263,6 @@ static int finish(struct job *j, int code)
 		printf("\n  resident memory of the whole process, at most: %.1f MiB\n", (double)u.ru_maxrss / 1024);
 		if (written)
 			printf("  the answer is in %s\n", j->out);
-		if (fflush(stdout) || ferror(stdout))
-			code = complain(EXIT_OUTPUT, "standard output cannot be written: %s", strerror(errno));
-	} else if (code == EXIT_OK && (fflush(stdout) || ferror(stdout))) {
-		code = complain(EXIT_OUTPUT, "standard output cannot be written: %s", strerror(errno));
 	}
 	json_decref(tenants);
 	return code;

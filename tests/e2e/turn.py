@@ -391,6 +391,10 @@ def an_output_that_cannot_be_written_is_exit_9():
     assert r.returncode == 9 and "trace.json" in r.stderr and not r.stdout and not os.path.exists(path("ok.wav")), r.stderr
     refused(turn("-o", "", "--trace", TMP, command()), 9, "Is a directory")
     with open("/dev/full", "w") as full:
+        for args in (["plan", MODEL], ["--help"], ["plan", "--help"]):
+            r = subprocess.run([HEARTH, *args], stdout=full, stderr=subprocess.PIPE, text=True)
+            assert r.returncode == 9 and "standard output cannot be written: No space left" in r.stderr, "%s: %d %s" % (args, r.returncode, r.stderr)
+    with open("/dev/full", "w") as full:
         r = subprocess.run([HEARTH, "turn", "-m", MODEL, "-H", HOME, "--fast", "--json", "-o", "", command()], stdout=full, stderr=subprocess.PIPE, text=True, cwd=TMP)
     assert r.returncode == 9 and "No space left" in r.stderr, "%d %s" % (r.returncode, r.stderr)
 
