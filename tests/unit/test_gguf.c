@@ -9,15 +9,7 @@
 
 static char dir[] = "/tmp/hearth-gguf-XXXXXX";
 
-static const char *in_dir(const char *name)
-{
-	static char s[4][300];
-	static int k;
-
-	k = (k + 1) % 4;
-	snprintf(s[k], sizeof(s[k]), "%s/%s", dir, name);
-	return s[k];
-}
+#define in_dir(name) path_in(dir, name)
 
 /* Parses @b as a whole file and wants a refusal whose sentence has @words in it. */
 static void refuse(const struct synth_buf *b, const char *words)

@@ -26,15 +26,7 @@ struct box {
 	struct hearth_pool *pool;
 };
 
-static const char *in_dir(const char *name)
-{
-	static char s[4][300];
-	static int k;
-
-	k = (k + 1) % 4;
-	snprintf(s[k], sizeof(s[k]), "%s/%s", dir, name);
-	return s[k];
-}
+#define in_dir(name) path_in(dir, name)
 
 #define OK(err, call) do { \
 	int ok_ret = (call); \

@@ -16,13 +16,7 @@
 
 static char dir[] = "/tmp/hearth-model-XXXXXX";
 
-static const char *in_dir(const char *name)
-{
-	static char s[300];
-
-	snprintf(s, sizeof(s), "%s/%s", dir, name);
-	return s;
-}
+#define in_dir(name) path_in(dir, name)
 
 struct loaded {
 	struct gguf *g;

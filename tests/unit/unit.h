@@ -28,4 +28,15 @@
 	printf("# skip reason: "); printf(__VA_ARGS__); printf("\n"); skip(); \
 } while (0)
 
+/* "@dir/@name"; good until the fourth call after it. */
+static inline const char *path_in(const char *dir, const char *name)
+{
+	static char s[4][300];
+	static int k;
+
+	k = (k + 1) % 4;
+	snprintf(s[k], sizeof(s[k]), "%s/%s", dir, name);
+	return s[k];
+}
+
 #endif
