@@ -27,6 +27,7 @@ TESTS += \
 	test_grammar \
 	test_schema \
 	test_schema_sound \
+	test_schema_valid \
 	# EOL
 FUZZERS += \
 	fuzz_gbnf \
