@@ -58,6 +58,9 @@ void common_defaults(struct common *c);
 	{ "help", no_argument, NULL, 'h' }
 #define COMMON_SHORT "m:H:c:t:jqh"
 
+/* A whole number that option @what was given. 0, or an exit code after a sentence. */
+int common_number(const char *what, const char *s, long min, long max, long *ret);
+
 /* Takes one option. 0; 1 when it is none of ours; an exit code, after a sentence, when it is wrong. */
 int common_option(struct common *c, int opt, const char *arg);
 

@@ -22,7 +22,8 @@ int main_bench(int argc, char **argv)
 	struct hearth_err err = { 0 };
 	struct voice *voice = NULL;
 	struct common c;
-	int opt, code = 0, rounds = 5, r, i, turns = 0, answered = 0, early = 0;
+	int opt, code = 0, i, turns = 0, answered = 0, early = 0;
+	long rounds = 5;
 
 	common_defaults(&c);
 	while ((opt = getopt_long(argc, argv, COMMON_SHORT "n:", options, NULL)) != -1) {
@@ -33,8 +34,9 @@ int main_bench(int argc, char **argv)
 		if (opt == '?')
 			return EXIT_USAGE;
 		if (opt == 'n') {
-			if (sscanf(optarg, "%d", &rounds) != 1 || rounds < 1 || rounds > 10000)
-				return complain(EXIT_USAGE, "--rounds must be a number from 1 to 10000, not \"%s\"", optarg);
+			code = common_number("--rounds", optarg, 1, 10000, &rounds);
+			if (code)
+				return code;
 			continue;
 		}
 		code = common_option(&c, opt, optarg);
@@ -52,7 +54,7 @@ int main_bench(int argc, char **argv)
 	stop_target(voice_sched(voice));
 	if (trace_stats_new(&stats))
 		code = complain(EXIT_OTHER, "out of memory");
-	for (r = 0; r < rounds && !code; r++)
+	for (long r = 0; r < rounds && !code; r++)
 		for (i = optind; i < argc && !code && !was_stopped(); i++) {
 			struct turn_result res = { 0 };
 			struct audio_in *in = NULL;

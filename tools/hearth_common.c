@@ -64,7 +64,7 @@ void common_defaults(struct common *c)
 	}
 }
 
-static int number(const char *what, const char *s, long min, long max, long *ret)
+int common_number(const char *what, const char *s, long min, long max, long *ret)
 {
 	char *end;
 	long v;
@@ -117,11 +117,11 @@ int common_option(struct common *c, int opt, const char *arg)
 	case 1000: c->voice.here = arg; return 0;
 	case 1001: c->voice.voice = arg; return 0;
 	case 'c':
-		ret = number("--ctx", arg, 1, 1 << 20, &v);
+		ret = common_number("--ctx", arg, 1, 1 << 20, &v);
 		c->voice.ctx = (uint32_t)v;
 		return ret;
 	case 't':
-		ret = number("--threads", arg, 1, 256, &v);
+		ret = common_number("--threads", arg, 1, 256, &v);
 		c->voice.threads = (uint32_t)v;
 		return ret;
 	case 1002:
@@ -137,7 +137,7 @@ int common_option(struct common *c, int opt, const char *arg)
 		c->voice.backend = opt == 1004 ? HEARTH_BACKEND_DEVICE : HEARTH_BACKEND_EMBEDDED;
 		return 0;
 	case 1006:
-		ret = number("--end-wait", arg, 32, 5000, &v);
+		ret = common_number("--end-wait", arg, 32, 5000, &v);
 		c->voice.end_wait_ms = (int)v;
 		c->voice.sched.adapt = false;
 		return ret;

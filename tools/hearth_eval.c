@@ -534,6 +534,10 @@ static int run_file(struct eval *e, const char *path, struct hearth_err *err)
 			err_prefix(err, rc, "%s:%ld", path, num);
 		json_decref(c);
 	}
+	if (!rc && ferror(f))
+		rc = err_set(err, -errno, "%s: %s", path, strerror(errno));
+	else if (!rc && !num && !was_stopped())
+		rc = err_set(err, -ENODATA, "%s: the file is empty", path);
 	free(line);
 	fclose(f);
 	return rc;

@@ -175,7 +175,7 @@ def help_tells_every_command():
 def wrong_use_is_exit_2():
     for args in ([], ["fly"], ["turn"], ["turn", "--mic", "a.wav"], ["turn", "--ctx", "many", "a.wav"], ["turn", "--budget", "x=1", "a.wav"],
                  ["turn", "--kv", "int4", "a.wav"], ["turn", "--nonsense", "a.wav"], ["say"], ["plan", "a", "b"], ["bench"], ["bench", "turns"],
-                 ["plan", "--backend", "gpu"], ["turn", "--device", "--embedded", "a.wav"], ["plan", "--ctx"]):
+                 ["bench", "turns", "-n", "5x", "a.wav"], ["plan", "--backend", "gpu"], ["turn", "--device", "--embedded", "a.wav"], ["plan", "--ctx"]):
         r = run(*args)
         assert r.returncode == 2, "%s: exit code %d" % (args, r.returncode)
         assert r.stderr.startswith(("hearth", "usage: hearth")) and not r.stdout, "%s: %s" % (args, r.stderr)
@@ -789,6 +789,13 @@ def a_microphone_is_heard_and_the_card_gets_the_answer():
     assert len(answer) > 16000 and (card.startswith(answer) or answer.startswith(card[:len(card) - len(card) % 2])), "%d bytes in the file, %d at the card" % (len(answer), len(card))
     for n in ("mic.raw", "card.raw", "asound.conf", "answer.wav"):
         os.unlink(path(n))
+
+
+@case(needs_model=True)
+def an_evaluation_of_nothing_is_no_success():
+    open(path("none.jsonl"), "w").close()
+    refused(run("eval-home", "-m", MODEL, TMP), 1, "Is a directory")
+    refused(run("eval-home", "-m", MODEL, path("none.jsonl")), 1, "none.jsonl: the file is empty")
 
 
 @case(needs_model=True)
