@@ -10,8 +10,8 @@ Prints p50 and p95 of each and their ratio; without llama-server only ours.
 Exits 1 when a bound that the project holds itself to is not met.
 
 What the server costs over its engine is measured twice. By the clock: a token
-as hearthd has it beside a token of the engine alone in bench_engine, in the
-same round; what else the machine does is in it, and so is the client, which
+as hearthd has it (the median of three answers) beside a token of the engine
+alone in bench_engine (before and behind them), in the same round; what else the machine does is in it, and so is the client, which
 therefore looks ten times a second and leaves the pieces unread in between. And
 by CPU time, which others do not lengthen: what the kernel counts for all of
 hearthd's threads but the engine's while it streams an answer of --tokens (512),
@@ -215,25 +215,31 @@ def overhead(o, servers, note, prompt, i):
         note("server over engine, a request (ms)", s, 1e3 * t - tm["ttft_ms"])
         note("a token, streamed, as its client has it (ms)", s, 1e3 * d / (tm["predicted_n"] - 1))
         body["max_tokens"] = o.tokens
-        # half as many tokens, from the middle of where those lie
+        # half as many tokens, from the middle of where those lie; before the server's answers and behind them
+        depth = tm["cache_n"] + tm["prompt_n"] + o.tokens // 4
         rest()
-        alone = engine_ms(s.path, o, tm["cache_n"] + tm["prompt_n"] + o.tokens // 4, o.tokens // 2)
+        alone = [engine_ms(s.path, o, depth, o.tokens // 2)]
+        streamed, whole, used = [], [], []
+        for _ in range(3):
+            rest()
+            tm, cpu = s.lazy("/v1/completions", body)
+            streamed.append(tm["predicted_ms"] / (tm["predicted_n"] - 1))
+            one = s.lazy("/v1/completions", {**body, "max_tokens": 1})[1]
+            used.append((1e6 * (sum(cpu[o.threads:]) - sum(one[o.threads:])) / (o.tokens - 1), 1e6 * sum(cpu[:o.threads]) / o.tokens))
+            rest()
+            tm = s.post("/v1/completions", body)[0]["timings"]
+            whole.append(tm["predicted_ms"] / (tm["predicted_n"] - 1))
+        rest()
+        alone = (alone[0] + engine_ms(s.path, o, depth, o.tokens // 2)) / 2
+        streamed, whole, own, engine = (statistics.median(v) for v in (streamed, whole, *zip(*used)))
         note("engine alone, a token (ms)", s, alone)
-        rest()
-        tm, cpu = s.lazy("/v1/completions", body)
-        ms = tm["predicted_ms"] / (tm["predicted_n"] - 1)
-        note("a token, streamed (ms)", s, ms)
-        note("server over engine, a token, streamed (%)", s, 100 * (ms / alone - 1))
-        one = s.lazy("/v1/completions", {**body, "max_tokens": 1})[1]
-        own, engine = (sum(cpu[o.threads:]) - sum(one[o.threads:])) / (o.tokens - 1), sum(cpu[:o.threads]) / o.tokens
-        note("server's own CPU, a streamed token (us)", s, 1e6 * own)
-        note("server's own CPU, of a token's time (%)", s, 1e5 * own / alone)
+        note("a token, streamed (ms)", s, streamed)
+        note("server over engine, a token, streamed (%)", s, 100 * (streamed / alone - 1))
+        note("a token, whole answer (ms)", s, whole)
+        note("server over engine, a token, whole answer (%)", s, 100 * (whole / alone - 1))
+        note("server's own CPU, a streamed token (us)", s, own)
+        note("server's own CPU, of a token's time (%)", s, own / alone / 10)
         note("server's own CPU, of the engine's CPU (%)", s, 100 * own / engine)
-        rest()
-        tm = s.post("/v1/completions", body)[0]["timings"]
-        ms = tm["predicted_ms"] / (tm["predicted_n"] - 1)
-        note("a token, whole answer (ms)", s, ms)
-        note("server over engine, a token, whole answer (%)", s, 100 * (ms / alone - 1))
 
 
 def quantile(v, q):
