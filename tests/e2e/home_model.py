@@ -186,6 +186,18 @@ def the_unseen_homes_have_unseen_names():
 
 
 @case
+def what_the_generator_answers_is_right_by_its_own_measure():
+    for kind, kw in (("homes", {"held_names": True}), ("templates", {"held": True})):
+        for i in range(300):
+            k = Talk(random.Random("eval %s %d" % (kind, i)), noisy=0.0, variety=False, **kw)
+            k.spoken = k.rng.random() < 0.7
+            asks.converse(k, 4)
+            for t in k.turns:
+                role, body = k.messages[t["at"] + 1]
+                assert cases.right(t["expect"], prompt.calls_text(body) if role == "calls" else body), (kind, i, k.messages[t["at"]], t["expect"], body)
+
+
+@case
 def scoring_can_tell_right_from_wrong():
     call = prompt.calls_text([("HassTurnOn", {"name": "Lamp"})])
     on = {"calls": [("HassTurnOn", {"name": "Lamp"})]}

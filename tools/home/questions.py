@@ -122,7 +122,8 @@ def q_state(k):
     other = re.search(r"\boff\b|closed\b|shut|unlocked|close\b", x) and not re.search(r" or |forget|leave .* (on|open)|left", x)
     open_q = re.match(r"(what|{t}|check|tell|.* or |i wonder|(can|could|would) you|do you (know|happen)|any idea|i'd like|i want|i'm not|please check|let me know|find out|see |look |are you sure|give me|how's|stat)", m) or " or " in x
     if open_q:
-        return ask_live(k, "question", k.finish(x), q, lambda: state_words(e), {"say": [[s]]})
+        told = [s, g(st["temperature"])] if d == "climate" and s != "off" else [s]      # "on" is not said of what is set to 20 degrees
+        return ask_live(k, "question", k.finish(x), q, lambda: state_words(e), {"say": [told]})
     if "forget to lock" in x or "leave" in x and "unlocked" in x:
         truth = not pos
     elif "forget" in x:
