@@ -192,12 +192,20 @@ static json_t *message_item(const struct response *j, const char *status)
 			 "role", "assistant", "content", "type", "output_text", "text", j->text ? j->text : "", j->n_text, "annotations");
 }
 
+/* What a client may show: "failed" alone says nothing. */
+static json_t *failure(const struct gen_result *g)
+{
+	return json_pack("{s:s,s:s}", "code", "server_error", "message", g->finish == GEN_ERROR ? g->err.text : "the answer was cancelled");
+}
+
 static json_t *response_json(const struct response *j, const char *status, const char *why)
 {
 	const struct gen_result *g = j->flow.run ? run_result(j->flow.run) : NULL;
 	json_t *o = json_pack("{s:s,s:s,s:I,s:s,s:s,s:O,s:b,s:n}", "id", j->id, "object", "response", "created_at", (json_int_t)j->created,
 			      "status", status, "model", j->s->model_id, "output", j->output, "store", 0, "error");
 
+	if (g && !strcmp(status, "failed"))
+		json_object_set_new(o, "error", failure(g));
 	json_object_set_new(o, "incomplete_details", why ? json_pack("{s:s}", "reason", why) : json_null());
 	if (g && g->finish)
 		json_object_set_new(o, "usage", json_pack("{s:i,s:{s:i},s:i,s:{s:i},s:i}", "input_tokens", (int)g->n_prompt,

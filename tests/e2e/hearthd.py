@@ -776,6 +776,27 @@ def test_lost_weights():
         check(d.stop() == 0, "and it stops", d.text())
 
 
+def test_broken_model():
+    """A model that gives no numbers: every way of asking is told so, and no answer is made of it."""
+    with tempfile.TemporaryDirectory() as tmp:
+        path = os.path.join(tmp, "nan.gguf")
+        with open(MODEL, "rb") as f:
+            data = bytearray(f.read())
+        data[-4096:] = b"\xff" * 4096        # not a number, as a float and as a block's scale
+        with open(path, "wb") as f:
+            f.write(data)
+        d = Daemon(text=f"model: {{path: {path}, id: home, context: 256, sessions: 1}}\nhttp: {{port: 0}}\n")
+        for ask, body in (("/v1/chat/completions", chat("hi")), ("/v1/completions", {"prompt": "hi"}), ("/v1/responses", {"input": "hi"})):
+            s, j, _ = call(d, "POST", ask, body, key=None)
+            check(s == 500 and "not a number" in j["error"]["message"], f"{ask}: a broken model is named", (s, j))
+            c = http.client.HTTPConnection("127.0.0.1", d.port, timeout=60)
+            c.request("POST", ask, json.dumps({**body, "stream": True}))
+            last = [json.loads(l[6:]) for l in c.getresponse().read().decode().split("\n") if l.startswith("data: {")][-1]
+            error = last["response"]["error"] if ask == "/v1/responses" else last["error"]
+            check(error and "not a number" in error["message"] and last.get("type", "response.failed") == "response.failed", f"{ask}: and in its stream", last)
+        check(d.stop() == 0, "and it stops", d.text())
+
+
 def test_openai_client(d):
     """The openai client of npm, in a version that is pinned; skipped where npm cannot be had."""
     global count, failed
@@ -890,6 +911,7 @@ def main():
     test_switched_off()
     test_reload()
     test_lost_weights()
+    test_broken_model()
     print("1..%d" % count)
     return 1 if failed else 0
 
