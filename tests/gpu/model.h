@@ -140,4 +140,16 @@ static inline void run_close(struct runner *r)
 	free(r->kv);
 }
 
+/* log of the sum of e^@l */
+static inline double log_z(const float *l, uint32_t n)
+{
+	double m = -INFINITY, z = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		m = fmax(m, l[i]);
+	for (uint32_t i = 0; i < n; i++)
+		z += exp(l[i] - m);
+	return m + log(z);
+}
+
 #endif

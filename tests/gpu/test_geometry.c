@@ -37,17 +37,6 @@ static void choose(struct result *r, const float *logits, uint32_t vocab, int32_
 	r->wrong += gap > tie;
 }
 
-static double log_z(const float *l, uint32_t n)
-{
-	double m = -INFINITY, z = 0;
-
-	for (uint32_t i = 0; i < n; i++)
-		m = fmax(m, l[i]);
-	for (uint32_t i = 0; i < n; i++)
-		z += exp(l[i] - m);
-	return m + log(z);
-}
-
 /* @n tokens at @pos, logits of each; every row to @row. */
 static void rows(struct runner *r, const int32_t *tok, uint32_t n, uint32_t pos, const float **row)
 {

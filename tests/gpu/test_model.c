@@ -238,17 +238,6 @@ static void t_refusals(void)
 
 /* -- a real file ------------------------------------------------------------------------ */
 
-static double log_prob(const float *l, uint32_t n, int32_t tok)
-{
-	double m = -INFINITY, z = 0;
-
-	for (uint32_t i = 0; i < n; i++)
-		m = fmax(m, l[i]);
-	for (uint32_t i = 0; i < n; i++)
-		z += exp(l[i] - m);
-	return l[tok] - m - log(z);
-}
-
 static void t_file(const char *file, uint32_t tokens, enum kv_type kv)
 {
 	const struct ops *ops, *cpu = ops_cpu();
@@ -287,8 +276,8 @@ static void t_file(const char *file, uint32_t tokens, enum kv_type kv)
 
 			a.ops->logits(a.c, i, &p, &err);
 			b.ops->logits(b.c, i, &q, &err);
-			nll_a -= log_prob(p, a.m->shape.vocab, tok[t + i + 1]);
-			nll_b -= first[t + i] = (float)log_prob(q, a.m->shape.vocab, tok[t + i + 1]);
+			nll_a -= p[tok[t + i + 1]] - log_z(p, a.m->shape.vocab);
+			nll_b -= first[t + i] = (float)(q[tok[t + i + 1]] - log_z(q, a.m->shape.vocab));
 		}
 		s.len += 16;
 	}
@@ -302,7 +291,7 @@ static void t_file(const char *file, uint32_t tokens, enum kv_type kv)
 		if (step(&b, &s, 1, &n, tok + t, 1, out, &err))
 			die_err("step", -1, &err);
 		b.ops->logits(b.c, 0, &q, &err);
-		lp = log_prob(q, a.m->shape.vocab, tok[t + 1]);
+		lp = q[tok[t + 1]] - log_z(q, a.m->shape.vocab);
 		nll_d -= lp;
 		kd = fmax(kd, fabs(lp - first[t]));
 		s.len++;
