@@ -61,7 +61,7 @@ static const struct {
 	{ "HassUnpauseTimer", ALWAYS, { TIMER }, "Resumes a paused timer." },
 	{ "HassTimerStatus", ALWAYS, { TIMER }, "Tells how much time is left on timers." },
 	{ "HassBroadcast", TWO_AREAS, { "message*" }, "Speaks a message in every room." },
-	{ "GetLiveContext", ANY, { "name", "domain", "area" }, "Tells the present state of devices, sensors and areas." },
+	{ "GetLiveContext", ANY, { "name", "area", "domain" }, "Tells the present state of devices, sensors and areas." },
 	{ "GetDateTime", ALWAYS, { NULL }, "Tells the date and time." },
 };
 

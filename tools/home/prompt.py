@@ -41,7 +41,7 @@ TOOLS = [  # name, domains that call for it (None: always), slots, required
     ("HassUnpauseTimer", None, TIMER, []),
     ("HassTimerStatus", None, TIMER, []),
     ("HassBroadcast", "areas", ["message"], ["message"]),
-    ("GetLiveContext", "any", ["name", "domain", "area"], []),
+    ("GetLiveContext", "any", ["name", "area", "domain"], []),
     ("GetDateTime", None, [], []),
 ]
 DESCRIPTIONS = {
