@@ -114,42 +114,65 @@ bool chat_format(struct service *s, struct http_req *r, struct chat_request *q)
 	return !refused(r, grammar_of(s, &(struct source){ .kind = 's', .json = schema }, &q->grammar, &err), "response_format", &err);
 }
 
-bool chat_choice(struct service *s, struct http_req *r, struct chat_request *q)
+static const char *function_name(const json_t *tool)
 {
-	const json_t *tools = json_object_get(q->body, "tools"), *choice = json_object_get(q->body, "tool_choice");
-	const char *name = NULL, *word = json_string_value(choice);
-	struct hearth_err err = { 0 };
-	bool parallel = true, forced = false;
+	const char *name = json_string_value(json_object_get(json_object_get(tool, "function"), "name"));
 
-	if (!chat_boolean(r, q->body, "parallel_tool_calls", &parallel))
-		return false;
-	if (json_is_object(choice)) {
-		name = json_string_value(json_object_get(json_object_get(choice, "function"), "name"));
-		if (!name)
-			name = json_string_value(json_object_get(choice, "name"));
-		if (!name) {
-			http_error(r, 400, "invalid_value", "tool_choice", "\"tool_choice\" names no function");
-			return false;
-		}
-		forced = true;
-		parallel = false;
-	} else if (word && !strcmp(word, "required")) {
-		forced = true;
-	} else if (word && !strcmp(word, "none")) {
-		q->no_calls = true;
-	} else if (choice && !json_is_null(choice) && (!word || strcmp(word, "auto"))) {
-		http_error(r, 400, "invalid_value", "tool_choice", "\"tool_choice\" must be none, auto, required or a function");
-		return false;
+	return name ? name : json_string_value(json_object_get(tool, "name"));
+}
+
+/*
+ * "allowed_tools": those of @tools that it names, as a new list, and whether one
+ * must be called. The prompt keeps all of them, which is what it is for: another
+ * choice does not cost the cached prompt. Chat completions wrap it in an object
+ * of the same name, responses do not.
+ */
+static json_t *allowed(struct http_req *r, const json_t *tools, const json_t *choice, bool *forced)
+{
+	const json_t *in = json_object_get(choice, "allowed_tools"), *list, *v, *t;
+	const char *mode, *name, *have;
+	json_t *some;
+	size_t i, k;
+
+	if (!in)
+		in = choice;
+	list = json_object_get(in, "tools");
+	mode = json_string_value(json_object_get(in, "mode"));
+	if (!mode || (strcmp(mode, "auto") && strcmp(mode, "required")) || !json_array_size(list)) {
+		http_error(r, 400, "invalid_value", "tool_choice", "\"tool_choice\" of type allowed_tools needs \"mode\": auto or required, and \"tools\": a list of functions");
+		return NULL;
 	}
-	if (!q->has_tools) {
-		if (forced) {
-			http_error(r, 400, "invalid_value", "tool_choice", "\"tool_choice\" asks for a call, but \"tools\" is empty");
-			return false;
+	some = json_array();
+	json_array_foreach((json_t *)list, i, v) {
+		bool found = false;
+
+		name = function_name(v);
+		json_array_foreach((json_t *)tools, k, t) {
+			have = function_name(t);
+			if (!name || !have || strcmp(name, have))
+				continue;
+			found = true;
+			if (json_array_append(some, (json_t *)t)) {
+				json_decref(some);
+				http_error(r, 500, "server_error", NULL, "out of memory for the tools");
+				return NULL;
+			}
+			break;
 		}
-		return true;
+		if (!found) {
+			http_error(r, 400, "invalid_value", "tool_choice", "\"tool_choice\" allows tools[%zu] \"%.60s\", which is not among \"tools\"", i, name ? name : "?");
+			json_decref(some);
+			return NULL;
+		}
 	}
-	if (q->no_calls)
-		return true;
+	*forced = !strcmp(mode, "required");
+	return some;
+}
+
+static bool choose(struct service *s, struct http_req *r, struct chat_request *q, const json_t *tools, const char *name, bool parallel, bool forced)
+{
+	struct hearth_err err = { 0 };
+
 	if (q->mode == RUN_WHOLE) {
 		if (!forced) {
 			/* The format holds for the answer; a call would leave it. */
@@ -161,4 +184,45 @@ bool chat_choice(struct service *s, struct http_req *r, struct chat_request *q)
 	}
 	q->mode = forced ? RUN_WHOLE : RUN_LAZY;
 	return !refused(r, chat_tools_grammar(s, tools, name, parallel, !forced, &q->grammar, &err), "tools", &err);
+}
+
+bool chat_choice(struct service *s, struct http_req *r, struct chat_request *q)
+{
+	const json_t *tools = json_object_get(q->body, "tools"), *choice = json_object_get(q->body, "tool_choice");
+	const char *name = NULL, *word = json_string_value(choice), *type = json_string_value(json_object_get(choice, "type"));
+	bool parallel = true, forced = false;
+
+	if (!chat_boolean(r, q->body, "parallel_tool_calls", &parallel))
+		return false;
+	if (type && !strcmp(type, "allowed_tools")) {
+		json_t *some = allowed(r, tools, choice, &forced);
+		bool ok = some && choose(s, r, q, some, NULL, parallel, forced);
+
+		json_decref(some);
+		return ok;
+	}
+	if (json_is_object(choice)) {
+		name = function_name(choice);
+		if (!name) {
+			http_error(r, 400, "invalid_value", "tool_choice", "\"tool_choice\" names no function");
+			return false;
+		}
+		forced = true;
+		parallel = false;
+	} else if (word && !strcmp(word, "required")) {
+		forced = true;
+	} else if (word && !strcmp(word, "none")) {
+		q->no_calls = true;
+	} else if (choice && !json_is_null(choice) && (!word || strcmp(word, "auto"))) {
+		http_error(r, 400, "invalid_value", "tool_choice", "\"tool_choice\" must be none, auto, required, a function or allowed_tools");
+		return false;
+	}
+	if (!q->has_tools) {
+		if (forced) {
+			http_error(r, 400, "invalid_value", "tool_choice", "\"tool_choice\" asks for a call, but \"tools\" is empty");
+			return false;
+		}
+		return true;
+	}
+	return q->no_calls || choose(s, r, q, tools, name, parallel, forced);
 }

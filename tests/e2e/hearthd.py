@@ -320,6 +320,19 @@ def test_tools(d):
     s, j, _ = call(d, "POST", "/v1/chat/completions", chat("what time is it", tools=TOOLS, tool_choice={"type": "function", "function": {"name": "GetDateTime"}}))
     c = j["choices"][0]["message"]["tool_calls"]
     check(len(c) == 1 and c[0]["function"]["name"] == "GetDateTime" and json.loads(c[0]["function"]["arguments"]) == {}, "a named tool is the one called", j)
+    one = [{"type": "function", "function": {"name": "GetDateTime"}}]
+    s, j, _ = call(d, "POST", "/v1/chat/completions", chat("turn on the kitchen light", tools=TOOLS, max_tokens=200,
+                                                           tool_choice={"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": one}}))
+    c = j["choices"][0]["message"].get("tool_calls") or []
+    check(c and all(x["function"]["name"] == "GetDateTime" for x in c), "of the allowed tools one is called", j)
+    s, j, _ = call(d, "POST", "/v1/chat/completions", chat("turn on the kitchen light", tools=TOOLS, max_tokens=200,
+                                                           tool_choice={"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": one}}))
+    c = j["choices"][0]["message"].get("tool_calls") or []
+    check(s == 200 and all(x["function"]["name"] == "GetDateTime" for x in c), "and none but them where none has to be", j)
+    s, j, _ = call(d, "POST", "/v1/responses", {"model": "home", "input": "turn on the kitchen light", "max_output_tokens": 200,
+                                                "tools": [{"type": "function", **t["function"]} for t in TOOLS],
+                                                "tool_choice": {"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "GetDateTime"}]}})
+    check(s == 200 and [x["name"] for x in j["output"] if x["type"] == "function_call"][:1] == ["GetDateTime"], "responses write it without the wrapping", j)
     text, calls, finish = as_home_assistant(stream(d, "/v1/chat/completions", chat("turn on the lamp", tools=TOOLS, tool_choice="required", stream=True, max_tokens=200)))
     check(finish == "length" or (calls and finish == "tool_calls"), "a streamed call survives a strict reader", (text, calls, finish))
     s, j, _ = call(d, "POST", "/v1/chat/completions", chat("turn on the kitchen light", tools=TOOLS, tool_choice="none", temperature=1, seed=3))
@@ -403,6 +416,9 @@ def test_refusals(d):
         ("ambiguous grammar", chat("x", grammar='root ::= ("x"{0,1000}){0,1000}'), 400, "more ways"),
         ("tool_choice without tools", chat("x", tool_choice="required"), 400, "tool"),
         ("tool_choice of no tool", chat("x", tools=TOOLS, tool_choice={"type": "function", "function": {"name": "Nope"}}), 400, "Nope"),
+        ("allowed_tools of no tool", chat("x", tools=TOOLS, tool_choice={"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [{"type": "function", "function": {"name": "Nope"}}]}}), 400, "Nope"),
+        ("allowed_tools without a mode", chat("x", tools=TOOLS, tool_choice={"type": "allowed_tools", "allowed_tools": {"tools": TOOLS}}), 400, "mode"),
+        ("allowed_tools without a list", chat("x", tools=TOOLS, tool_choice={"type": "allowed_tools", "allowed_tools": {"mode": "auto"}}), 400, "tools"),
         ("tool without name", chat("x", tools=[{"type": "function", "function": {}}]), 400, "tools[0]"),
     ]
     for name, body, status, word in table:
