@@ -423,7 +423,7 @@ static __global__ void __launch_bounds__(128, HD == 256 || (F16 && HD == 128) ? 
 
 			q8_put4(a.q8 + (size_t)n * units * 384, units, k, v, live);
 		} else if (live && a.act) {
-			*(uint2 *)(a.act + act_pos(n, k, 0, a.groups)) = make_uint2(f2h2(v.x, v.y), f2h2(v.z, v.w));
+			*(uint2 *)(a.act + act_pos(n, k, 0, a.groups)) = make_uint2(f2h2(v.x, v.z), f2h2(v.y, v.w));
 		} else if (live) {
 			*(float4 *)(a.out + (size_t)n * a.heads * HD + k) = v;
 		}

@@ -20,6 +20,9 @@ KERNELS := \
 	kernels/embed.cu \
 	kernels/gemm.cu \
 	kernels/gemm_f16.cu \
+	kernels/gemm_free_mixed.cu \
+	kernels/gemm_free_q4_k.cu \
+	kernels/gemm_free_q6_k.cu \
 	kernels/gemm_q4_0.cu \
 	kernels/gemm_q4_1.cu \
 	kernels/gemm_q4_k.cu \

@@ -10,7 +10,7 @@
  * come in fragment order (act_pos) through cp.async stages, so every B operand
  * is a 16-byte shared load without bank conflicts.
  *
- * Up to 64 tokens have a kernel of their own (gemm_few.cuh).
+ * Up to 64 tokens have kernels of their own (gemm_few.cuh, gemm_free.cuh).
  *
  * Where the grid would not fill the machine, k is cut into parts; the block
  * that comes last to a tile adds the parts in order, so sums do not depend on
@@ -29,6 +29,35 @@ extern "C" uint32_t hk_gemm_nb(uint32_t n)
 	u32 p = pick_nt(n);
 
 	return p == 82 ? 128 : p * 8;
+}
+
+/*
+ * Pairs of tiles in a block of gemm_free.cuh, as measured on an H200 (docs/speed.md);
+ * 0: gemm_few.cuh is as fast, or must do it. Only parts that stay apart, or all of k:
+ * the free kernel adds nothing up and has no y += .
+ */
+static u32 free_pairs(const struct hk_gemm *a, int type, bool mixed, u32 shape, u32 sms)
+{
+	const bool glu = a->mode == HK_SWIGLU, narrow = a->nseg == 1 && a->cols <= 20 * TILE_K;
+	u32 wm;
+
+	if (!a->free || shape == 82 || (type != T_Q4_K && type != T_Q6_K) || !(glu || a->apart))
+		return 0;
+	if (glu) {
+		/* where all of k in a block leaves too many SMs idle, parts are added up */
+		wm = type == T_Q6_K || shape == 3 ? 0 : shape <= 2 ? 1 : 5;
+		return wm && hk_gemm_fills(sms, a->seg[0].w.rows) && !((uintptr_t)a->act_out % 8) ? wm : 0;
+	}
+	for (u32 i = 0; i < a->nseg; i++)   /* it stores four floats at a time */
+		if ((uintptr_t)a->seg[i].y % 16 || a->seg[i].ldy % 4 || a->apart % 4)
+			return 0;
+	if (type == T_Q6_K)
+		return shape == 8 ? 0 : 4;
+	if (shape == 1)
+		return mixed || a->nseg > 1 || narrow ? 1 : 0;
+	if (shape == 2)
+		return mixed || narrow ? 1 : 4;
+	return shape == 8 || (shape == 5 && narrow && !mixed) ? 5 : 4;
 }
 
 static int gm_go(void *st, int type, u32 shape, dim3 grid, const gm_args &k)
@@ -74,7 +103,7 @@ extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_ge
 		type = T_Q4_K;
 	}
 	wm = 4;
-	if (shape == 8 && type != T_F16 && type != T_Q6_K && type != T_Q8_0 && !k.mixed)
+	if (shape == 8 && type != T_F16 && type != T_Q6_K && type != T_Q8_0 && type != T_Q5_0 && !k.mixed)
 		wm = 5;
 	if (shape == 5 && (type == T_Q6_K || type == T_Q8_0 || k.mixed))   /* two blocks would spill */
 		wm = 5;
@@ -84,6 +113,10 @@ extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_ge
 		if ((pairs + 3) / 4 > (u32)d->sms && (pairs + 4) / 5 <= (u32)d->sms)
 			wm = 5;
 	}
+	const u32 free = free_pairs(a, type, k.mixed, shape, (u32)d->sms);
+
+	if (free)
+		wm = free;
 	k.wm = wm;
 	for (u32 i = 0; i < a->nseg; i++) {
 		const struct hk_mat *w = &a->seg[i].w;
@@ -125,9 +158,9 @@ extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_ge
 	 * microseconds of one H200 for up to 64 tokens, else in units' time.
 	 */
 	splits = 1;
-	if ((a->partial && a->count && blocks * cols_n <= HK_GEMM_COUNTS) || a->apart) {
+	if (a->apart || (!free && a->partial && a->count && blocks * cols_n <= HK_GEMM_COUNTS)) {
 		const bool wide = shape == 82;
-		const u32 slots = (u32)d->sms * (wide || type == T_F16 ? 1 : gs_blocks(shape, wm));
+		const u32 slots = (u32)d->sms * (free ? gf_blocks(wm) : wide || type == T_F16 ? 1 : gs_blocks(shape, wm));
 		/* a unit's time with two blocks an SM, or with one */
 		const float unit = wide ? 1 : slots > (u32)d->sms ? 0.7f + 0.1f * (float)shape : 0.3f * (float)shape;
 		const float start = wide ? 0 : 1.5f, merge = wide ? 1 : a->apart ? 0.5f : 2.5f;
@@ -139,6 +172,9 @@ extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_ge
 			float cost = waves * (start + unit * (float)((units + s - 1) / s)) +
 				     (s > 1 ? merge + part * (float)s : 0);
 
+			if (free)
+				cost = waves * (2 + (1.2f + 0.5f * (float)shape) / (float)gf_slices(shape, wm) *
+						(float)((units + s - 1) / s)) + 0.15f * (float)s;
 			if (cost < best) {
 				best = cost;
 				splits = s;
@@ -155,5 +191,7 @@ extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_ge
 	while (!a->apart && splits > 1 && (size_t)splits * blocks * cols_n * 32 * wm * nb > a->partial_floats)
 		splits--;
 	k.splits = splits;
+	if (free)
+		return (k.mixed ? gf_mixed : type == T_Q4_K ? gf_q4_k : gf_q6_k)(st, shape, dim3(blocks, cols_n, splits), hk_pdl, k);
 	return gm_go(st, type, shape, dim3(blocks, cols_n, splits), k);
 }

@@ -36,6 +36,10 @@ struct gm_args {
  */
 constexpr u32 gs_blocks(u32 nt, u32 wm) { return nt <= 5 && wm == 4 ? 2 : 1; }
 
+/* gemm_free.cuh: blocks an SM, and the warps that share a pair, each with its slice of k */
+constexpr u32 gf_blocks(u32 wm) { return wm == 1 ? 5 : wm == 4 ? 2 : 1; }
+constexpr u32 gf_slices(u32 nt, u32 wm) { return wm == 1 ? 4 : wm == 5 && nt == 5 ? 3 : 2; }
+
 int gm_f16(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k);
 int gm_q4_0(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k);
 int gm_q4_1(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k);
@@ -45,6 +49,9 @@ int gm_q8_0(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k);
 int gm_q4_k(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k);
 int gm_q5_k(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k);
 int gm_q6_k(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k);
+int gf_q4_k(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k);
+int gf_q6_k(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k);
+int gf_mixed(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k);
 
 /* Weights are blown up by this before they become halves, so that the small
  * steps of small weights do not fall among F16's subnormals. */
@@ -52,11 +59,11 @@ int gm_q6_k(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k);
 
 #ifdef GM_BODY
 /*
- * Two mma steps (16 weights of a row pair) of a tile: words jp*2 and jp*2+1 of
- * both rows as halves, in A-operand order.
+ * Two mma steps (16 weights of a row pair) of a tile: words jp and jp+4 of both
+ * rows as halves, in A-operand order (act_pos has the order of k).
  */
 template <int T>
-CUDA_D void gm_a(const typename Tile<T>::Q &q, const u32 s2[2], const u32 m2[2], int jp,
+CUDA_D void gm_a(const typename Tile<T>::Q &q, const u32 s2[Tile<T>::HALVES][2], const u32 m2[2], int jp,
 		 u32 a0[4], u32 a1[4])
 {
 	const u32 off = Tile<T>::ULO ? 0xe400e400u : 0xe480e480u;   /* -1024, -1152 */
@@ -65,18 +72,19 @@ CUDA_D void gm_a(const typename Tile<T>::Q &q, const u32 s2[2], const u32 m2[2],
 	for (int r = 0; r < 2; r++) {
 #pragma unroll
 		for (int e = 0; e < 2; e++) {
-			u32 w = Tile<T>::word(q, r, jp * 2 + e), lo, hi;
+			u32 w = Tile<T>::word(q, r, jp + e * 4), lo, hi;
+			const u32 s = s2[e % Tile<T>::HALVES][r];
 
 			if (!Tile<T>::ULO)
 				w ^= 0x80808080u;
-			lo = h2_add(prmt(w, 0x64646464u, 0x4140), off);
-			hi = h2_add(prmt(w, 0x64646464u, 0x4342), off);
+			lo = h2_add(prmt(w, 0x64646464u, 0x4240), off);
+			hi = h2_add(prmt(w, 0x64646464u, 0x4341), off);
 			if (Tile<T>::MIN) {
-				lo = h2_fma(lo, s2[r], m2[r]);
-				hi = h2_fma(hi, s2[r], m2[r]);
+				lo = h2_fma(lo, s, m2[r]);
+				hi = h2_fma(hi, s, m2[r]);
 			} else {
-				lo = h2_mul(lo, s2[r]);
-				hi = h2_mul(hi, s2[r]);
+				lo = h2_mul(lo, s);
+				hi = h2_mul(hi, s);
 			}
 			(e ? a1 : a0)[r] = lo;
 			(e ? a1 : a0)[2 + r] = hi;
@@ -84,7 +92,7 @@ CUDA_D void gm_a(const typename Tile<T>::Q &q, const u32 s2[2], const u32 m2[2],
 	}
 }
 template <>
-__device__ __forceinline__ void gm_a<T_F16>(const q_half &q, const u32 *, const u32 *, int jp,
+__device__ __forceinline__ void gm_a<T_F16>(const q_half &q, const u32 (*)[2], const u32 *, int jp,
 					     u32 a0[4], u32 a1[4])
 {
 #pragma unroll
@@ -154,7 +162,7 @@ CUDA_D void gm_store(const gm_args &a, const gm_seg &sg, u32 tile0, bool on0, bo
 	 */
 	const float up = a.scale * (T == T_F16 ? 1.0f : 1.0f / GM_UP);
 	float bias[2][2] = { { 0, 0 }, { 0, 0 } };
-	/* A tile's rows g and g + 8 for token 0 (act_pos): neighbours in sp. */
+	/* A tile's rows g and g + 8 for token 0 (act_pos): two apart in sp. */
 	float *const to = sg.y + blockIdx.z * a.apart;
 	unsigned short *const out = a.act_out + (glu ? act_pos(0, tile0 * 16 + g, 0, a.groups_out) : 0);
 
@@ -200,7 +208,7 @@ CUDA_D void gm_store(const gm_args &a, const gm_seg &sg, u32 tile0, bool on0, bo
 					float x = o[0][i][e] * f[k][e % 2], v = o[1][i][e] * f[k][e % 2];
 
 					if (on0)
-						out[(n / 8 * 256 + n % 8 * 4) * 8 + e / 2 * 256] =
+						out[(n / 8 * 256 + n % 8 * 4) * 8 + e / 2 * 512] =
 							f2h(fast_div(x, 1 + fast_exp(-x)) * v * a.act_out_scale);
 					continue;
 				}
@@ -448,7 +456,7 @@ gemm(const __grid_constant__ gm_args a)
 
 #pragma unroll
 				for (int m = 0; m < 2; m++)
-					gm_a<T>(q[p][m], s2[m][jp / 2 % Tile<T>::HALVES], m2[m], jp, a0[m], a1[m]);
+					gm_a<T>(q[p][m], s2[m], m2[m], jp, a0[m], a1[m]);
 				/* some groups at a time: a sum's two steps are not neighbours */
 #pragma unroll
 				for (int j0 = 0; j0 < NT; j0 += C::JM) {
@@ -525,7 +533,7 @@ static int gm_launch(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k)
 			else
 				return k.wm == 5 ? GM_FEW(T, 5, 5) : GM_FEW(T, 5, 4);
 		case 8:
-			if constexpr (T == T_Q6_K || T == T_Q8_0)
+			if constexpr (T == T_Q6_K || T == T_Q8_0 || T == T_Q5_0)
 				return GM_FEW(T, 8, 4);
 			else
 				return GM_FEW(T, 8, 5);

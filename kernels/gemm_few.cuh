@@ -132,7 +132,7 @@ CUDA_D void gs_run(const gm_args &a, const gm_seg &sg, unsigned char *smem)
 
 #pragma unroll
 			for (int m = 0; m < 2; m++)
-				gm_a<T>(q[m], s2[m][jp / 2 % Tile<T>::HALVES], m2[m], jp, a0[m], a1[m]);
+				gm_a<T>(q[m], s2[m], m2[m], jp, a0[m], a1[m]);
 			/* some groups at a time: a sum's two steps are not neighbours */
 #pragma unroll
 			for (int j0 = 0; j0 < NT; j0 += C::JM) {

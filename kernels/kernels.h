@@ -101,6 +101,7 @@ struct hk_gemm {
 	void *act_out;            /* HK_SWIGLU: halves in act_pos order, times act_out_scale */
 	uint32_t groups_out;
 	float act_out_scale;
+	bool free;                /* gemm_free.cuh where it can: see ops_cuda.c */
 	float *partial;           /* hk_gemm_partial() floats, or NULL: no splitting */
 	size_t partial_floats;
 	uint32_t *count;          /* zeroed once; hk_gemm_counts() */
@@ -116,6 +117,11 @@ struct hk_gemm {
 /* Tokens per block of the kernel that n tokens get: buffers are padded to it. */
 uint32_t hk_gemm_nb(uint32_t n);
 #define HK_GEMM_COUNTS 4096u
+/* Does SwiGLU of @rows rows occupy @sms SMs with all of k in a block? */
+static inline bool hk_gemm_fills(uint32_t sms, uint32_t rows)
+{
+	return (rows / 16 + 4) / 5 * 5 >= sms * 4;
+}
 int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_gemm *a);
 
 /* y[n, rows] (+)= W x in float for matrices or rest rows in file order. Slow. */

@@ -20,21 +20,27 @@ struct nm_args {
 	float eps;
 };
 
-static __global__ void __launch_bounds__(1024) norm(const __grid_constant__ nm_args a)
+/* SHORT: few rows, whose time is waiting. Many rows' time is bytes: 16 stored at once. */
+template <bool SHORT>
+static __global__ void __launch_bounds__(1024, 1) norm(const __grid_constant__ nm_args a)
 {
-	__shared__ float red[32];
-	const u32 n = blockIdx.x;
+	__shared__ float red[64];
+	const u32 n = blockIdx.x, i0 = threadIdx.x;
+	const float4 *const w = (const float4 *)a.norm, one = make_float4(1, 1, 1, 1);
+	/* a weight, so before the wait */
+	float4 u0 = w && i0 < a.cols / 4 ? w[i0] : one, v0 = make_float4(0, 0, 0, 0);
 
 	pdl_go();
 	pdl_wait();
 	float4 *const x = (float4 *)(a.x + (size_t)(a.row ? a.row[n] : n) * a.cols);
 	const float4 *const part = (const float4 *)(a.part + (size_t)n * a.cols);
-	const float4 *w = (const float4 *)a.norm;
 	float ss = 0, amax = 0, rms, scale;
 	int e;
 
-	for (u32 i = threadIdx.x; i < a.cols / 4; i += blockDim.x) {
-		float4 v = x[i], u = w ? w[i] : make_float4(1, 1, 1, 1);
+	/* A thread's first four stay in registers, and with enough threads all do. */
+	for (u32 i = i0; i < a.cols / 4; i += blockDim.x) {
+		float4 v = x[i];
+		const float4 u = i == i0 ? u0 : w ? w[i] : one;
 
 		/* parts in order, eight in flight; what x is now the next kernels need too */
 		for (u32 p0 = 0; p0 < a.parts; p0 += 8) {
@@ -55,13 +61,25 @@ static __global__ void __launch_bounds__(1024) norm(const __grid_constant__ nm_a
 		}
 		if (a.parts)
 			x[i] = v;
-
+		if (i == i0)
+			v0 = v;
 		ss += v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w;
 		amax = fmaxf(amax, fmaxf(fmaxf(fabsf(v.x * u.x), fabsf(v.y * u.y)),
 					 fmaxf(fabsf(v.z * u.z), fabsf(v.w * u.w))));
 	}
-	ss = block_sum(ss, red);
-	amax = block_max(amax, red);
+	/* both over the block with one barrier */
+	ss = warp_sum(ss);
+	amax = warp_max(amax);
+	if (threadIdx.x % 32 == 0) {
+		red[threadIdx.x / 32] = ss;
+		red[32 + threadIdx.x / 32] = amax;
+	}
+	__syncthreads();
+	ss = amax = 0;
+	for (u32 i = 0; i < blockDim.x / 32; i++) {
+		ss += red[i];
+		amax = fmaxf(amax, red[32 + i]);
+	}
 	rms = w ? rsqrtf(ss / (float)a.cols + a.eps) : 1;
 	/* NaN and infinity go through: they must show in the logits, not hide. */
 	e = amax * rms > 2048 && amax * rms < 1e30f ? ilogbf(amax * rms) - 10 : 0;
@@ -69,19 +87,19 @@ static __global__ void __launch_bounds__(1024) norm(const __grid_constant__ nm_a
 	if (threadIdx.x == 0)
 		a.act_scale[n] = ldexpf(1.0f, e);
 	rms *= scale;
-	for (u32 i = threadIdx.x; i < a.cols / 8; i += blockDim.x) {
-		float4 v = x[2 * i], v2 = x[2 * i + 1], u = make_float4(1, 1, 1, 1), u2 = u;
-		uint4 o;
+	for (u32 i = i0; SHORT && i < a.cols / 4; i += blockDim.x) {
+		const float4 v = i == i0 ? v0 : x[i], u = i == i0 ? u0 : w ? w[i] : one;
 
-		if (w) {
-			u = w[2 * i];
-			u2 = w[2 * i + 1];
-		}
-		o.x = f2h2(v.x * u.x * rms, v.y * u.y * rms);
-		o.y = f2h2(v.z * u.z * rms, v.w * u.w * rms);
-		o.z = f2h2(v2.x * u2.x * rms, v2.y * u2.y * rms);
-		o.w = f2h2(v2.z * u2.z * rms, v2.w * u2.w * rms);
-		*(uint4 *)(a.act + act_pos(n, i * 8, 0, a.groups)) = o;
+		*(uint2 *)(a.act + act_pos(n, i * 4, 0, a.groups)) =
+			make_uint2(f2h2(v.x * u.x * rms, v.z * u.z * rms), f2h2(v.y * u.y * rms, v.w * u.w * rms));
+	}
+	for (u32 i = i0; !SHORT && i < a.cols / 8; i += blockDim.x) {
+		const u32 f = i / 4 * 8 + i % 4;   /* 4c of a block of 32; 16+4c is four on */
+		const float4 v = x[f], v2 = x[f + 4], u = w ? w[f] : one, u2 = w ? w[f + 4] : one;
+
+		*(uint4 *)(a.act + act_pos(n, f * 4, 0, a.groups)) =
+			make_uint4(f2h2(v.x * u.x * rms, v.z * u.z * rms), f2h2(v.y * u.y * rms, v.w * u.w * rms),
+				   f2h2(v2.x * u2.x * rms, v2.z * u2.z * rms), f2h2(v2.y * u2.y * rms, v2.w * u2.w * rms));
 	}
 }
 
@@ -97,6 +115,8 @@ extern "C" int hk_norm(void *st, uint32_t n, uint32_t cols, float *x, const uint
 	if (cols % 64 || n > groups * 8 || (uintptr_t)x % 16 || (uintptr_t)w % 16 || (uintptr_t)act % 16 ||
 	    (k.parts && (row || (uintptr_t)k.part % 16 || k.stride % 4)))
 		return -EINVAL;
-	/* parts are many loads: as many threads as there are, to wait for all at once */
-	return HK_LAUNCH(norm, dim3(n), dim3(k.parts && cols >= 2048 ? 1024 : 256), 0, st, hk_pdl, k);
+	if (n > 256)
+		return HK_LAUNCH((norm<false>), dim3(n), dim3(k.parts && cols >= 2048 ? 1024 : 256), 0, st, hk_pdl, k);
+	/* as many threads as there are loads, to wait for all at once */
+	return HK_LAUNCH((norm<true>), dim3(n), dim3(cols >= 4096 ? 1024 : (cols / 4 + 31) / 32 * 32), 0, st, hk_pdl, k);
 }

@@ -139,7 +139,8 @@ static void get_row(int type, const uint8_t *row, uint32_t k0, int r, struct lan
 			break;
 		}
 		default: /* F16, BF16 */
-			memcpy(&l->h[r][32 * b], row + (size_t)k * 2, 64);
+			for (uint32_t i = 0; i < 32; i++)
+				memcpy(&l->h[r][tile_half(32 * (uint32_t)b + i)], row + (size_t)(k + i) * 2, 2);
 			break;
 		}
 	}
@@ -338,6 +339,7 @@ static float peek(int type, const uint8_t *unit, uint32_t g, uint32_t t, uint32_
 		memcpy(&d, p + 2 * cs + 256 + g * 4 + r * 2, 2);
 		return half(d) * (float)sc * (float)((q ^ 32) - 32);
 	default:
+		k = tile_half(k);
 		memcpy(&d, unit + (r * 8 + k / 8) * cs + idx * 16 + k % 8 * 2, 2);
 		return half(d);
 	}

@@ -118,6 +118,7 @@ CUDA_D float peek_tile(int type, const u8 *tile, u32 cols, u32 row, u32 k)
 	default: {
 		const u8 *p = tile + (size_t)u * TILE_ROWS * Bytes<T_F16>::V;
 
+		i = tile_half(i);
 		return rdh(p + (((u32)r * 8 + i / 8) * (u32)nt * 8 + (u32)(g * nt + t)) * 16 + i % 8 * 2);
 	}
 	}

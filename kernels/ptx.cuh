@@ -65,12 +65,27 @@ static __device__ __forceinline__ float4 ld_float4(const float4 *p)
 	return v;
 }
 
+static __device__ __forceinline__ uint4 ld_act16(const void *p)
+{
+	uint4 v;
+
+	asm volatile("ld.global.v4.u32 {%0,%1,%2,%3}, [%4];"
+		     : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
+	return v;
+}
+
 /* Global to shared without registers: the activation stages of the GEMM. */
 static __device__ __forceinline__ void cp_async16(void *smem, const void *g)
 {
 	u32 s = (u32)__cvta_generic_to_shared(smem);
 
 	asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(s), "l"(g) : "memory");
+}
+static __device__ __forceinline__ void cp_async8(void *smem, const void *g)
+{
+	u32 s = (u32)__cvta_generic_to_shared(smem);
+
+	asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" :: "r"(s), "l"(g) : "memory");
 }
 static __device__ __forceinline__ void cp_commit(void)
 {
@@ -107,6 +122,13 @@ static __device__ __forceinline__ u32 h2_fma(u32 a, u32 b, u32 c)
 {
 	return as_u32(__hfma2(as_h2(a), as_h2(b), as_h2(c)));
 }
+/* a times the lower half of b, and its upper half */
+static __device__ __forceinline__ u32 h2_line(u32 a, u32 b)
+{
+	return as_u32(__hfma2(as_h2(a), __low2half2(as_h2(b)), __high2half2(as_h2(b))));
+}
+static __device__ __forceinline__ u32 h2_max(u32 a, u32 b) { return as_u32(__hmax2(as_h2(a), as_h2(b))); }
+static __device__ __forceinline__ void warp_sync(void) { __syncwarp(); }
 static __device__ __forceinline__ u32 f2h2(float lo, float hi) { return as_u32(__floats2half2_rn(lo, hi)); }
 static __device__ __forceinline__ float h2f(u32 h)
 {

@@ -18,7 +18,7 @@
  * Planes, in order (cs = 128 * nt bytes is one chunk of all lanes):
  *   nibbles  4 chunks (r*2+b); byte i: weight i low, 16+i high
  *   bytes    8 chunks (r*4+b*2+h), Q8_0
- *   halves   16 chunks (r*8+b*4+j), F16: 8 weights each
+ *   halves   16 chunks (r*8+b*4+j), F16: 8 weights each, in tile_half() order
  *   fifth    1 chunk: u32 (r*2+b); weight 4j+i at bit 8i+j
  *   sixth    2 chunks (r): u32 (b*2+h); weight 16h+4j+i at bits 8i+2j
  *   scales   see kernels/quant.cuh, one reader per type
@@ -35,23 +35,33 @@
 #define TILE_ROWS 16u
 #define TILE_K    256u
 #define TILE_LAYOUT 1          /* struct mat .layout of a packed matrix */
-#define TILE_NAME "t16x256"    /* changes with every change of the order above */
+#define TILE_NAME "t16x256b"   /* changes with every change of the order above */
 
-/* Positions of half activations, which follow the same order of k: token n,
- * element k is half number act_pos(n, k, K) of a buffer of whole 8-token
- * groups. Eight consecutive k are consecutive (16 bytes). */
 #ifdef __CUDACC__
 #define TILE_FN static __host__ __device__ __forceinline__
 #else
 #define TILE_FN static inline
 #endif
 
+/*
+ * Where half k of a lane's 64 lies. Eight are what goes with four bytes of nibbles: of
+ * a block of 32, elements 4c .. 4c+3 and 16+4c .. 16+4c+3, each four in the order
+ * 0, 2, 1, 3 in which masks take them out of a word (kernels/gemm_free.cuh).
+ */
+TILE_FN uint32_t tile_half(uint32_t k)
+{
+	return k / 32 * 32 + k % 16 / 4 * 8 + k % 32 / 16 * 4 + k % 2 * 2 + k % 4 / 2;
+}
+
+/* Positions of half activations, which follow the same order of k: token n,
+ * element k is half number act_pos(n, k, K) of a buffer of whole 8-token
+ * groups. Four consecutive k from a multiple of four on are 8 bytes. */
 TILE_FN size_t act_pos(uint32_t n, uint32_t k, uint32_t units, uint32_t n_groups)
 {
-	uint32_t u = k / 256, t = k % 256 / 64, sp = k % 64 / 8;
+	uint32_t u = k / 256, t = k % 256 / 64, h = tile_half(k % 64);
 
 	(void)units; /* the unit stride is n_groups alone */
-	return ((((size_t)u * n_groups + n / 8) * 8 + sp) * 32 + (n % 8) * 4 + t) * 8 + k % 8;
+	return ((((size_t)u * n_groups + n / 8) * 8 + h / 8) * 32 + (n % 8) * 4 + t) * 8 + h % 8;
 }
 
 TILE_FN uint32_t tile_units(uint32_t cols) { return (cols + TILE_K - 1) / TILE_K; }

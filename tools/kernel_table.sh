@@ -35,6 +35,19 @@ END {
 				n = room > 3 ? 3 : room > 2 || more < 3 ? (room < 2 ? 2 : room) : 3
 				if (st * n > dyn) dyn = st * n
 			}
+		} else if (k ~ /gemm_freeILi/) {   # two types, NT, WM: gemm_free.cuh
+			match(k, /Li[0-9]+ELi[0-9]+ELi[0-9]+ELi[0-9]+E/)
+			x = substr(k, RSTART, RLENGTH); gsub(/Li|E/, " ", x); split(x, a, " ")
+			ks = a[4] == 1 ? 4 : a[4] == 5 && a[3] == 5 ? 3 : 2
+			t = 32 * a[4] * ks
+			for (i = 1; i <= 2; i++) {
+				st = a[4] * ks * (a[i] == 12 ? 2560 : 3648)
+				n = a[4] == 1 && int(32 * 1024 / st) >= 3 ? 3 : 2
+				st = st * n + (a[4] > 1 ? a[3] * 2048 * ks * n : 0)
+				if (st > dyn) dyn = st
+			}
+			st = a[4] * ks * a[3] * 8 * 36 * 4   # what is added up at the end
+			if (st > dyn) dyn = st
 		} else if (k ~ /gemmILi/) {   # the type, NT, WN, KS
 			match(k, /Li[0-9]+ELi[0-9]+ELi[0-9]+ELi[0-9]+E/)
 			x = substr(k, RSTART, RLENGTH); gsub(/Li|E/, " ", x); split(x, a, " ")
@@ -48,6 +61,7 @@ END {
 			dyn = nn * 38 * 320 + (512 * nn + 32) * 4   # a row of 9728
 		} else if (k ~ /rope|kv_copy/) t = 128
 		else if (k ~ /pick/) t = 1024
+		else if (k ~ /normILb1/) t = 640   # a row of 2560
 		rr = int((R[k] + 7) / 8) * 8
 		b = int(65536 / (rr * t)); bs = (S[k] + dyn) > 0 ? int(164 * 1024 / (S[k] + dyn + 1024)) : 16
 		bw = int(1536 / t)
@@ -55,7 +69,7 @@ END {
 		if (bw < b) b = bw
 		if (b > 16) b = 16
 		name = k; sub(/^_Z[0-9]+/, "", name);  sub(/PK(f|5uint4).*$/, "", name); sub(/Ev?[0-9]+[a-z_]+_args$/, "", name); sub(/v?[0-9]+[a-z_]+_args$/, "", name)
-		gsub(/ILi/, "<", name); gsub(/ELi/, ",", name); gsub(/ELb/, ",", name); if (name ~ /</) { sub(/E.*$/, "", name); name = name ">" }
+		gsub(/ILi/, "<", name); gsub(/ILb/, "<", name); gsub(/ELi/, ",", name); gsub(/ELb/, ",", name); if (name ~ /</) { sub(/E.*$/, "", name); name = name ">" }
 		printf "| %s | %d | %d | %d | %d | %d | %d |\n", name, t, R[k], S[k] + dyn, P[k], b, b * t / 32 | "sort"
 	}
 }'

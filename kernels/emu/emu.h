@@ -68,11 +68,18 @@ static inline uint2 ld_stream8(const void *p) { emu_aligned(p, 8); return *(cons
 static inline u32 ld_stream4(const void *p) { emu_aligned(p, 4); return *(const u32 *)p; }
 static inline u32 ld_stream2(const void *p) { emu_aligned(p, 2); return *(const uint16_t *)p; }
 static inline float4 ld_float4(const float4 *p) { emu_aligned(p, 16); return *p; }
+static inline uint4 ld_act16(const void *p) { emu_aligned(p, 16); return *(const uint4 *)p; }
 static inline void cp_async16(void *s, const void *g)
 {
 	emu_aligned(s, 16);
 	emu_aligned(g, 16);
 	memcpy(s, g, 16);
+}
+static inline void cp_async8(void *s, const void *g)
+{
+	emu_aligned(s, 8);
+	emu_aligned(g, 8);
+	memcpy(s, g, 8);
 }
 static inline void cp_commit(void) {}
 template <int N> static inline void cp_wait(void) {}
@@ -122,10 +129,16 @@ static inline unsigned short f2h(float f)
 static inline u32 f2h2(float lo, float hi) { return (u32)f2h(lo) | (u32)f2h(hi) << 16; }
 static inline u32 h2_add(u32 a, u32 b) { return f2h2(h2f(a) + h2f(b), h2f(a >> 16) + h2f(b >> 16)); }
 static inline u32 h2_mul(u32 a, u32 b) { return f2h2(h2f(a) * h2f(b), h2f(a >> 16) * h2f(b >> 16)); }
+static inline u32 h2_max(u32 a, u32 b)
+{
+	return f2h2(fmaxf(h2f(a), h2f(b)), fmaxf(h2f(a >> 16), h2f(b >> 16)));
+}
 static inline u32 h2_fma(u32 a, u32 b, u32 c)
 {
 	return f2h2(fmaf(h2f(a), h2f(b), h2f(c)), fmaf(h2f(a >> 16), h2f(b >> 16), h2f(c >> 16)));
 }
+
+static inline u32 h2_line(u32 a, u32 b) { return h2_fma(a, (b & 0xffff) * 0x10001u, (b >> 16) * 0x10001u); }
 
 static inline void mma16816(float d[4], const u32 a[4], u32 b0, u32 b1)
 {
@@ -177,6 +190,12 @@ static inline float shfl_xor_f(float v, int m)
 	u = shfl_xor_u(u, m);
 	memcpy(&v, &u, 4);
 	return v;
+}
+static inline void warp_sync(void)
+{
+	const u32 w[4] = { 0, 0, 0, 0 };
+
+	emu_warp(w);
 }
 static inline float fast_exp2(float x) { return exp2f(x); }
 static inline float fast_exp(float x) { return expf(x); }

@@ -51,9 +51,10 @@ int ops_cuda(const struct ops **ret, struct hearth_err *err)
 /* Pieces in which regions are registered: one huge registration can fail. */
 #define CHUNK ((size_t)256 << 20)
 
-uint32_t ops_cuda_few;
+uint32_t ops_cuda_few, ops_cuda_free_sms = 64;
 
-/* Rows up to which the GEMV is the faster route, on 132 SMs and on 8. */
+/* Rows up to which the GEMV is the faster route: two on 8 SMs, and on 132 against
+ * gemm_few.cuh; one against gemm_free.cuh. */
 enum { FEW_ROWS = 2 };
 
 struct cuda_gpu cuda_gpu;
@@ -218,7 +219,10 @@ static void bind_layers(struct cuda_ctx *c, const struct span *sp)
 		if (d->gate.type != d->up.type)
 			c->few = c->many = false;
 	}
-	c->few_rows = !c->many ? HK_GEMV_MAX : ops_cuda_few ? ops_cuda_few : FEW_ROWS;
+	/* as far as it ran on a card: docs/speed.md */
+	c->free = (uint32_t)c->dev.sms >= ops_cuda_free_sms && hk_gemm_fills((uint32_t)c->dev.sms, c->layer[0].gate.rows);
+	c->few_rows = !c->many ? HK_GEMV_MAX : ops_cuda_few ? ops_cuda_few :
+		       c->free && c->layer[0].gate.type == QUANT_Q4_K ? 1 : FEW_ROWS;
 	c->embd = dev_mat(c, sp, &m->embd);
 	c->head = dev_mat(c, sp, &m->head);
 	c->out_norm = dev_of(c, sp, m->out_norm);

@@ -64,6 +64,7 @@ struct cuda_ctx {
 	void *graph[CUDA_BUCKETS];
 	struct hk_parts add;            /* while a step is launched: what x still lacks */
 	bool few, many;                 /* routes this model can take */
+	bool free;                      /* hk_gemm.free */
 	uint32_t few_rows;              /* the first one's largest step */
 	uint32_t n_out;
 	float *logits;                  /* host, [max_out, vocab] in scratch */

@@ -144,7 +144,7 @@ static int run_layer(struct cuda_ctx *c, uint32_t i, uint32_t n, uint32_t tiles,
 	};
 	struct hk_gemm m = {
 		.n = n, .cols = s->d, .act = b->act_x, .groups = cuda_groups_of(n),
-		.act_scale = b->act_scale, .scale = 1, .mode = HK_STORE,
+		.act_scale = b->act_scale, .scale = 1, .mode = HK_STORE, .free = c->free,
 		.partial = b->gpart, .partial_floats = b->gpart_n, .count = b->gcount,
 	};
 	uint32_t parts[3] = { 1, 1, 1 };

@@ -4,9 +4,9 @@
  * lengths, sessions together, a warm turn, and the machine's own read and copy
  * speed in the same run. One line a figure.
  *
- * usage: bench_gpu FILE.gguf [quick] [kv-f16] [--in-place] [few=N] [blocks=N] [together]
+ * usage: bench_gpu FILE.gguf [quick] [kv-f16] [--in-place] [few=N] [blocks=N] [free=N] [together]
  * few: the GEMV up to so many rows; blocks: its blocks an SM;
- * together: short products add their parts of k up themselves
+ * free: SMs from which on gemm_free.cuh is used; together: short products add their parts of k up themselves
  * `make bench-gpu` runs llama-bench on the same file beside it.
  */
 #include "tests/gpu/model.h"
@@ -152,6 +152,8 @@ int main(int argc, char **argv)
 			ops_cuda_few = (uint32_t)atoi(argv[i] + 4);
 		if (!strncmp(argv[i], "blocks=", 7))
 			hk_gemv_blocks = (uint32_t)atoi(argv[i] + 7);
+		if (!strncmp(argv[i], "free=", 5))
+			ops_cuda_free_sms = (uint32_t)atoi(argv[i] + 5);
 		ops_cuda_together |= !strcmp(argv[i], "together");
 		if (!strcmp(argv[i], "--in-place"))
 			ops_cuda_place(OPS_CUDA_IN_PLACE);

@@ -5,8 +5,9 @@
  * 36 in a graph, each with its own weights, so nothing is found in a cache that
  * a real step would not find there.
  *
- * usage: bench_kernels [nopdl] [once] [few=N] [blocks=N] [part=N] [ROWS...]
- * nopdl: without dependent launches, as on SM 8.7; once: two launches of each, for a profiler;
+ * usage: bench_kernels [nopdl] [together] [once] [few=N] [blocks=N] [part=N] [ROWS...]
+ * nopdl: without dependent launches, as on SM 8.7; together: products of up to 64 rows
+ * add their parts of k up themselves, instead of the norm and the rotation; once: two launches of each, for a profiler;
  * few: the GEMV up to so many rows; blocks: its blocks an SM; part: tokens of a
  * part of attention's keys
  */
@@ -64,6 +65,8 @@ static int cmp(const void *a, const void *b)
 }
 
 extern bool hk_pdl;   /* kernels/launch.cuh */
+static bool together;                             /* products add their parts up themselves */
+static uint32_t qkv_parts = 1, o_parts = 1;       /* of the last product of each */
 static bool once;
 static uint32_t few_max = 1;
 static double rate;   /* bytes a us that reading does */
@@ -136,13 +139,26 @@ static int few(uint32_t i, uint32_t nseg, const struct hk_seg *seg, uint32_t col
 
 static int many(uint32_t nseg, const struct hk_seg *seg, uint32_t cols, const void *act, enum hk_mode mode)
 {
-	struct hk_gemm m = { .n = N, .cols = cols, .act = act, .groups = groups(), .act_scale = asc, .scale = 1, .mode = mode,
+	struct hk_gemm m = { .n = N, .cols = cols, .act = act, .groups = groups(), .act_scale = asc, .scale = 1, .mode = mode, .free = true,
 			     .nseg = nseg, .partial = part, .partial_floats = (size_t)gpu_info.sms * 128 * 128, .count = count,
 			     .act_out = act_h, .groups_out = groups(), .act_out_scale = 1 };
+	uint32_t parts = 1;
+	int rc;
 
 	for (uint32_t j = 0; j < nseg; j++)
 		m.seg[j] = seg[j];
-	return hk_gemm(gpu_stream, &gpu_info, &m);
+	/* as a step does it: parts of k stay apart */
+	if (N <= 64 && mode != HK_SWIGLU && !together) {
+		m.mode = HK_STORE;
+		m.apart = (size_t)N * seg[0].ldy;
+		m.ret_parts = &parts;
+		for (uint32_t j = 0; j < nseg; j++)
+			m.seg[j].y = part + (seg[j].y - (nseg == 1 ? seg[0].y : qkv));
+	}
+	rc = hk_gemm(gpu_stream, &gpu_info, &m);
+	if (m.apart)
+		*(nseg == 3 ? &qkv_parts : &o_parts) = parts;
+	return rc;
 }
 
 static int product(uint32_t i, uint32_t nseg, const struct hk_seg *seg, uint32_t cols, bool norm, enum hk_mode mode)
@@ -158,6 +174,13 @@ static int l_qkv(uint32_t i)
 {
 	const struct hk_seg s[3] = { { mat_i(&Mq, i), NULL, qkv, QKV }, { mat_i(&Mk, i), NULL, qkv + WIDE, QKV },
 				     { mat_i(&Mk, i + 1), NULL, qkv + WIDE + KVW, QKV } };
+
+	return product(i, 3, s, D, true, HK_STORE);
+}
+static int l_qkv6(uint32_t i)
+{
+	const struct hk_seg s[3] = { { mat_i(&Mq, i), NULL, qkv, QKV }, { mat_i(&Mk, i), NULL, qkv + WIDE, QKV },
+				     { mat_i(&Mv6, i), NULL, qkv + WIDE + KVW, QKV } };
 
 	return product(i, 3, s, D, true, HK_STORE);
 }
@@ -205,11 +228,17 @@ static int l_head(uint32_t i)
 static int l_norm(uint32_t i)
 {
 	(void)i;
-	return hk_norm(gpu_stream, N, D, x, NULL, w, 1e-6f, act_x, groups(), asc, NULL);
+	const struct hk_parts add = { part, o_parts, (size_t)N * D };
+
+	return hk_norm(gpu_stream, N, D, x, NULL, w, 1e-6f, act_x, groups(), asc, N <= 64 && !together ? &add : NULL);
 }
 static struct hk_rope rope_of(void)
 {
-	return (struct hk_rope){ .n = N, .heads = HEADS, .qkv = qkv, .q_norm = w, .k_norm = w, .eps = 1e-6f, .cs = cs, .q = q, .kv = kv };
+	const bool left = N > few_max && N <= 64 && !together;
+	const uint32_t p = left ? qkv_parts : 1;
+
+	return (struct hk_rope){ .parts = { p, p, p }, .stride = left ? (size_t)N * QKV : 0,
+				 .n = N, .heads = HEADS, .qkv = left ? part : qkv, .q_norm = w, .k_norm = w, .eps = 1e-6f, .cs = cs, .q = q, .kv = kv };
 }
 static int l_rope(uint32_t i)
 {
@@ -275,6 +304,8 @@ int main(int argc, char **argv)
 	for (int i = 1; i < argc && n_rows < 16; i++) {
 		if (!strcmp(argv[i], "once"))
 			once = true;
+		else if (!strcmp(argv[i], "together"))
+			together = true;
 		else if (!strcmp(argv[i], "nopdl"))
 			nopdl = true;
 		else if (!strncmp(argv[i], "few=", 4))
@@ -347,9 +378,8 @@ int main(int argc, char **argv)
 			continue;
 		depth = 0;
 		set_step(dev_step, host_step);
-		if (N > few_max)
-			bench("norm", N, COPIES, 0, l_norm);
 		bench("qkv", N, COPIES, Mq.bytes + 2 * Mk.bytes, l_qkv);
+		bench("qkv Q6_K", N, COPIES, Mq.bytes + Mk.bytes + Mv6.bytes, l_qkv6);
 		bench("v Q6_K", N, COPIES, Mv6.bytes, l_v6);
 		bench("rope", N, COPIES, 0, l_rope);
 		fold = false;
@@ -365,9 +395,13 @@ int main(int argc, char **argv)
 			bench(name, N, COPIES, (size_t)depth * KVH * 2 * (HD + HD / 16), l_attn);
 		}
 		bench("o", N, COPIES, Mo.bytes, l_o);
+		if (N > few_max)
+			bench("norm", N, COPIES, 0, l_norm);
 		bench("gate, up", N, COPIES, Mg.bytes + Mu.bytes, l_glu);
 		bench("down", N, COPIES, Md.bytes, l_down);
 		bench("down Q6_K", N, COPIES, Md6.bytes, l_down6);
+		if (N > few_max && N <= 64 && !together)
+			printf("parts: qkv %u, down %u\n", qkv_parts, o_parts);
 		if (N <= HK_GEMV_MAX)
 			bench("head", N, 2, Mh.bytes, l_head);
 		if (N == 1)

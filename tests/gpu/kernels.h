@@ -20,6 +20,8 @@ struct tmat { uint8_t *file; struct hk_mat m; int file_type; void *dev; };
 
 /* All bits random, but scales of a sensible size. */
 uint8_t *random_mat(int type, uint32_t rows, uint32_t cols, size_t *ret_bytes);
+/* @file becomes its own. */
+struct tmat pack_mat(int type, uint32_t rows, uint32_t cols, uint8_t *file, size_t bytes);
 struct tmat make_mat(int type, uint32_t rows, uint32_t cols, bool pack);
 void drop_mat(struct tmat *t);
 float *random_x(size_t n, float scale);

@@ -55,29 +55,37 @@ uint8_t *random_mat(int type, uint32_t rows, uint32_t cols, size_t *ret_bytes)
 	return p;
 }
 
-struct tmat make_mat(int type, uint32_t rows, uint32_t cols, bool pack)
+struct tmat pack_mat(int type, uint32_t rows, uint32_t cols, uint8_t *file, size_t bytes)
 {
-	struct tmat t = { 0 };
-	size_t bytes;
-	uint8_t *p;
+	struct tmat t = { .file = file, .file_type = type };
+	uint8_t *p = malloc(bytes + 16);
+	void *tmp = malloc(pack_tmp_bytes(type, cols));
 
-	t.file = random_mat(type, rows, cols, &bytes);
-	t.file_type = type;
 	t.m = (struct hk_mat){ .type = type, .rows = rows, .cols = cols,
 			       .row_bytes = pack_row_bytes(type, cols) };
-	p = malloc(bytes + 16);
-	memcpy(p, t.file, bytes);
-	if (pack) {
-		void *tmp = malloc(pack_tmp_bytes(type, cols));
-
-		if (pack_tiles(type, rows, cols, p, tmp, &t.m.type, NULL))
-			gpu_die("pack_tiles", -1);
-		t.m.packed = 1;
-		free(tmp);
-	}
+	memcpy(p, file, bytes);
+	if (pack_tiles(type, rows, cols, p, tmp, &t.m.type, NULL))
+		gpu_die("pack_tiles", -1);
+	t.m.packed = 1;
+	free(tmp);
 	t.dev = gpu_put(p, bytes);
 	t.m.w = t.dev;
 	free(p);
+	return t;
+}
+
+struct tmat make_mat(int type, uint32_t rows, uint32_t cols, bool pack)
+{
+	struct tmat t = { .file_type = type };
+	size_t bytes;
+
+	t.file = random_mat(type, rows, cols, &bytes);
+	if (pack)
+		return pack_mat(type, rows, cols, t.file, bytes);
+	t.m = (struct hk_mat){ .type = type, .rows = rows, .cols = cols,
+			       .row_bytes = pack_row_bytes(type, cols) };
+	t.dev = gpu_put(t.file, bytes);
+	t.m.w = t.dev;
 	return t;
 }
 

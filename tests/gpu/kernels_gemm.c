@@ -2,10 +2,11 @@
 /* The GEMM against its twin. */
 #include "tests/gpu/kernels.h"
 
-static bool gemm_case2(int type, int type2, uint32_t rows, uint32_t rows2, uint32_t cols, uint32_t n,
-		       enum hk_mode mode, int split, double *ret_err)
+static bool gemm_case3(struct tmat a, struct tmat b, uint32_t cols, uint32_t n, enum hk_mode mode, int split,
+		       double *ret_err)
 {
-	struct tmat a = make_mat(type, rows, cols, true), b = make_mat(type2, rows2, cols, true);
+	const int type = a.file_type, type2 = b.file_type;
+	const uint32_t rows = a.m.rows, rows2 = b.m.rows;
 	uint32_t nb = hk_gemm_nb(n), groups = (n + nb - 1) / nb * nb / 8, units = tile_units(cols);
 	size_t act_n = (size_t)groups * units * 2048, out_n = (size_t)groups * tile_units(rows) * 2048;
 	uint16_t *act = malloc(act_n * 2), *out = malloc(out_n * 2 + 16);
@@ -17,8 +18,9 @@ static bool gemm_case2(int type, int type2, uint32_t rows, uint32_t rows2, uint3
 	float *y0 = random_x(ny, 1), *y = malloc(ny * 4), *t = malloc(ny * 4), *mag = malloc(ny * 4);
 	float *y2 = malloc(ny2 * 4), *t2 = malloc(ny2 * 4), *mag2 = malloc(ny2 * 4);
 	struct hk_gemm g = { .n = n, .cols = cols, .groups = groups, .act = act, .act_scale = sc,
-			     .scale = 0.5f, .mode = mode, .nseg = 2, .groups_out = groups,
+			     .scale = 0.5f, .mode = mode, .free = true, .nseg = 2, .groups_out = groups,
 			     .act_out_scale = 0.25f, .act_out = out }, d;
+	struct hk_dev_info info = gpu_info;
 	float *const mags[3] = { mag, mag2 };
 	const void *const file[3] = { a.file, b.file };
 	const int ft[3] = { type, type2 };
@@ -58,7 +60,10 @@ static bool gemm_case2(int type, int type2, uint32_t rows, uint32_t rows2, uint3
 		d.apart = stride;
 		d.ret_parts = &parts;
 	}
-	GPU(hk_gemm(gpu_stream, &gpu_info, &d));
+	/* as on two SMs, so that a small matrix fills them: gemm_free.cuh, see hk_gemm_fills() */
+	if (mode == HK_SWIGLU && rows >= 96 && rows < 3072)
+		info.sms = 2;
+	GPU(hk_gemm(gpu_stream, &info, &d));
 	if (mode == HK_SWIGLU) {
 		gpu_get(out, d.act_out, out_n * 2);
 		for (uint32_t i = 0; i < n; i++)
@@ -117,6 +122,36 @@ static bool gemm_case2(int type, int type2, uint32_t rows, uint32_t rows2, uint3
 	return ok;
 }
 
+static bool gemm_case2(int type, int type2, uint32_t rows, uint32_t rows2, uint32_t cols, uint32_t n,
+		       enum hk_mode mode, int split, double *ret_err)
+{
+	return gemm_case3(make_mat(type, rows, cols, true), make_mat(type2, rows2, cols, true), cols, n, mode, split, ret_err);
+}
+
+/* One matrix whose scales grow along k in its first eight rows of sixteen and shrink in
+ * the others, from subnormal halves to far beyond 1: weights become halves only
+ * after they were divided by what the largest so far needs. */
+static bool gemm_steep(int type, uint32_t n, double *ret_err)
+{
+	const uint32_t rows = 48, cols = 2048, bs = quant_type((uint32_t)type)->bytes, at = type == QUANT_Q6_K ? 208 : 0;
+	size_t bytes;
+	uint8_t *p = random_mat(type, rows, cols, &bytes);
+
+	for (uint32_t r = 0; r < rows; r++)
+		for (uint32_t u = 0; u < cols / 256; u++) {
+			uint8_t *const b = p + ((size_t)r * (cols / 256) + u) * bs;
+
+			for (uint32_t i = 0; i < (type == QUANT_Q6_K ? 1u : 2u); i++) {
+				uint16_t h;
+
+				memcpy(&h, b + at + 2 * i, 2);
+				h = quant_to_half(ldexpf(quant_from_half(h), 2 * (int)(r % 16 < 8 ? u : 7 - u) - 8));
+				memcpy(b + at + 2 * i, &h, 2);
+			}
+		}
+	return gemm_case3(pack_mat(type, rows, cols, p, bytes), make_mat(type, 16, cols, true), cols, n, HK_STORE, 2, ret_err);
+}
+
 static bool gemm_case(int type, uint32_t rows, uint32_t rows2, uint32_t cols, uint32_t n,
 		      enum hk_mode mode, int split, double *ret_err)
 {
@@ -133,14 +168,19 @@ void t_gemm(bool quick)
 		bool ok = true, k = pack_can(type, 256) && !pack_can(type, 64);
 
 		for (size_t j = 0; j < sizeof(NS) / sizeof(NS[0]); j++) {
-			if (quick && (j + i) % 4)
+			/* each number of token groups for the type of most weights, quick or not */
+			if (quick && (type == QUANT_Q4_K ? j % 2 : (j + i) % 4))
 				continue;
 			ok &= gemm_case(type, 144, 16, k ? 512 : 448, NS[j], HK_STORE, false, &err);
-			ok &= gemm_case(type, 80, 80, k ? 256 : 320, NS[j], HK_SWIGLU, false, &err);
+			ok &= gemm_case(type, 176, 176, k ? 256 : 320, NS[j], HK_SWIGLU, false, &err);
 			ok &= gemm_case(type, 32, 32, 512, NS[j], HK_SWIGLU, true, &err);
 			ok &= gemm_case(type, 32, 128, 1024, NS[j], HK_ADD, true, &err);
 			ok &= gemm_case(type, 176, 32, 1024, NS[j], HK_STORE, 2, &err);
 		}
+		/* parts of k are to be had and would be taken: the sum must be whole before it is bent */
+		ok &= gemm_case(type, 176, 176, 1024, 8, HK_SWIGLU, 1, &err);
+		ok &= gemm_case(type, 160, 160, 1024, 33, HK_SWIGLU, 1, &err);
+		ok &= gemm_case(type, 160, 160, 1024, 64, HK_SWIGLU, 1, &err);
 		if (quick)
 			ok &= gemm_case(type, 16, 16, k ? 256 : 64, 5, HK_STORE, true, &err);
 		/* blocks of five pairs, on the emulation's two SMs and on a whole card */
@@ -166,6 +206,14 @@ void t_gemm(bool quick)
 			ok &= gemm_case2(QUANT_Q6_K, QUANT_Q4_K, 48, 272, 768, NS[j], HK_STORE, 2, &err);
 		}
 		tap(ok, "gemm Q4_K and Q6_K in one launch: largest error %.3f of the bound", err);
+	}
+	{
+		double err = 0;
+		bool ok = true;
+
+		for (uint32_t n = 8; n <= 64; n += 8)
+			ok &= gemm_steep(QUANT_Q4_K, n, &err) && gemm_steep(QUANT_Q6_K, n, &err);
+		tap(ok, "gemm of scales from 1e-7 to 30 in one row: largest error %.3f of the bound", err);
 	}
 	{
 		struct tmat a = make_mat(QUANT_Q4_K, 16, 256, true);

@@ -54,19 +54,19 @@ void t_raw(bool quick)
 
 void t_norm(bool quick)
 {
-	static const uint32_t NS[] = { 1, 7, 8, 9, 33 }, COLS[] = { 64, 896, 2560 };
+	static const uint32_t NS[] = { 1, 7, 8, 9, 33, 257 }, COLS[] = { 64, 896, 2560 };
 	double err = 0;
 	bool ok = true;
 
-	for (size_t i = 0; i < 5; i++) {
-		for (size_t c = 0; c < 3; c++) {
+	for (size_t i = 0; i < 6; i++) {
+		for (size_t c = 0; c < (i < 5 ? 3u : 2u); c++) {
 			uint32_t n = NS[i], cols = COLS[c], groups = (n + 7) / 8;
 			size_t an = (size_t)groups * tile_units(cols) * 2048;
 			/* the last is larger than F16 holds */
-			float *x = random_x(n * cols, 1), *w = random_x(cols, c == 2 ? 3e5f : 1), sc[64];
+			float *x = random_x(n * cols, 1), *w = random_x(cols, c == 2 ? 3e5f : 1), sc[257];
 			float *t = malloc(n * cols * 4), *y = malloc(n * cols * 4);
 			uint16_t *a = malloc(an * 2);
-			float *dx = gpu_put(x, n * cols * 4), *dw = gpu_put(w, cols * 4), *dsc = gpu_poison(256);
+			float *dx = gpu_put(x, n * cols * 4), *dw = gpu_put(w, cols * 4), *dsc = gpu_poison(sizeof(sc));
 			void *da = gpu_poison(an * 2);
 
 			/* what was left apart, a little further apart than it must be */
