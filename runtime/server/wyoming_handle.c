@@ -325,7 +325,7 @@ static int generate(struct answer *a, const struct tok_ids *ids, enum gen_finish
 	if (ids->n >= most)
 		return err_set(err, -E2BIG, "the conversation is %zu tokens; the context, or the budget of cache, holds %u", ids->n, most);
 	o = (struct run_opts){ .service = as->s, .tokens = ids->id, .n_tokens = ids->n, .max_tokens = most - (uint32_t)ids->n, .prio = GEN_VOICE,
-			       .who = -1, .mode = as->grammar ? RUN_LAZY : RUN_FREE, .grammar = as->grammar, .wait_ms = WAIT_MS,
+			       .who = -1, .mode = as->grammar ? RUN_LAZY : RUN_FREE, .no_calls = !as->grammar, .grammar = as->grammar, .wait_ms = WAIT_MS,
 			       .gone = gone, .gone_arg = a->c };
 	if (o.max_tokens > MAX_ANSWER)
 		o.max_tokens = MAX_ANSWER;

@@ -579,6 +579,12 @@ def test_wyoming(d):
     b = Wyoming(d.wyoming)
     b.s.sendall(b"hello\n")
     check(b.read()[0] == "error" and b.read()[0] is None, "what is no event is answered with an error and the end")
+    # no home is configured, so there are no tools: the model has nothing to call
+    for said in ("turn on the kitchen light", "set a timer for five minutes", "dim the lamp to ten percent"):
+        h = Wyoming(d.wyoming)
+        h.send("transcript", {"text": said, "language": "en"})
+        ev = h.until("handled", "not-handled", "error")[-1]
+        check(ev[0] == "handled" and ev[1]["text"] and "tool_call" not in ev[1]["text"], "without a home \"%s\" is answered in words" % said, ev)
     w.send("ping")
     check(w.read()[0] == "pong", "and other connections live on")
 
