@@ -199,8 +199,8 @@ size_t stt_predict(const struct stt_options *o)
 	struct stat lm, dict;
 
 	if (!o->lm || !o->dict || stat(o->lm, &lm) || stat(o->dict, &dict))
-		return 12354000;
-	return 10604000 + (size_t)lm.st_size * 353 / 1000 + (size_t)dict.st_size * 247 / 10;
+		return 12842000;
+	return 10734000 + (size_t)lm.st_size * 353 / 1000 + (size_t)dict.st_size * 247 / 10;
 }
 
 size_t stt_footprint(const struct stt *s)
