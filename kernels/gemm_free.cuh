@@ -269,7 +269,7 @@ CUDA_D void gf_run(const gm_args &a, const gm_seg &sg, unsigned char *smem)
 		cp_wait<C::STAGES - 1 - C::ACT>();
 		rd = rd == C::STAGES - 1 ? 0 : rd + 1;
 		if (C::ACT) {
-						__syncthreads();
+			__syncthreads();
 			fetch_w(h + C::KS, rd);   /* two stages: the other one */
 			fetch_a(h + C::KS, rd);
 		} else {

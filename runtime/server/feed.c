@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/mono.h"
 
 #define BLOCK 4096u             /* bytes of records; a longer record has a block of its own */
 
@@ -236,13 +237,7 @@ static bool wait_for(struct feed *f, unsigned what, int ms)
 		return true;
 	if (ms <= 0)
 		return false;
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ms / 1000;
-	until.tv_nsec += (long)(ms % 1000) * 1000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_nsec -= 1000000000;
-		until.tv_sec++;
-	}
+	until = mono_after(ms);
 	while (!late) {
 		atomic_store(&f->waits, what);
 		if (there(f, what))

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "dev/hearth.h"
+#include "base/mono.h"
 #include "cache/kv.h"
 #include "home/home.h"
 #include "server/grammars.h"
@@ -355,14 +356,13 @@ int service_take(struct service *s, const int32_t *tokens, size_t n, enum gen_pr
 		 bool (*gone)(void *), void *arg, struct slot **ret, struct hearth_err *err)
 {
 	static _Atomic uint64_t clock;
-	struct timespec until, step;
+	const int64_t until = mono_ns() + (int64_t)wait_ms * 1000000;
+	struct timespec step;
 	struct waiter w = { NULL };
 	struct slot *p = NULL;
 	uint32_t queued = 0;
 	int rc = 0;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += wait_ms / 1000;
 	pthread_mutex_lock(&s->lock);
 	for (int i = 0; i <= GEN_VOICE; i++)
 		queued += s->waiting[i];
@@ -383,16 +383,11 @@ int service_take(struct service *s, const int32_t *tokens, size_t n, enum gen_pr
 			break;
 		if (!outranked(s, prio, &w) && settle_one(s))
 			continue;
-		clock_gettime(CLOCK_MONOTONIC, &step);
-		if (step.tv_sec > until.tv_sec || (step.tv_sec == until.tv_sec && step.tv_nsec >= until.tv_nsec)) {
+		if (mono_ns() >= until) {
 			rc = err_set(err, -ETIMEDOUT, "all %u sessions were busy for %d s", s->n_slots, wait_ms / 1000);
 			break;
 		}
-		step.tv_nsec += 200 * 1000000;
-		if (step.tv_nsec >= 1000000000) {
-			step.tv_nsec -= 1000000000;
-			step.tv_sec++;
-		}
+		step = mono_after(200);
 		pthread_cond_timedwait(&s->freed, &s->lock, &step);
 		/* A client that left must not hold its place in the queue. */
 		if (gone && gone(arg)) {
