@@ -7,14 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/mono.h"
 #include "server/chat_api.h"
 #include "server/service.h"
 #include "server/speech.h"
 #include "server/transcribe.h"
 
 #define WAIT_MS   30000
+#define LOOK_MS   100              /* how long a client's leaving may go unnoticed */
 
 /* -- transcription ------------------------------------------------------------------ */
 
@@ -161,14 +162,8 @@ static void *hear_thread(void *arg)
 static bool await(struct hear_job *j)
 {
 	while (j->at == j->n && !j->done) {
-		struct timespec t;
+		const struct timespec t = mono_after(LOOK_MS);
 
-		clock_gettime(CLOCK_REALTIME, &t);
-		t.tv_nsec += 100000000;
-		if (t.tv_nsec >= 1000000000) {
-			t.tv_nsec -= 1000000000;
-			t.tv_sec++;
-		}
 		pthread_cond_timedwait(&j->changed, &j->lock, &t);
 		if (j->at == j->n && http_gone(j->r))
 			return false;
@@ -217,7 +212,7 @@ static void stream(struct http_req *r, struct service *s, const char *file, size
 	if (j) {
 		*j = (struct hear_job){ .s = s, .r = r, .file = file, .n_file = n, .first = true };
 		pthread_mutex_init(&j->lock, NULL);
-		pthread_cond_init(&j->changed, NULL);
+		mono_cond(&j->changed);
 	}
 	if (!j || pthread_create(&j->thread, NULL, hear_thread, j)) {
 		free(j);

@@ -55,6 +55,7 @@ TESTS += \
 	test_alive \
 	test_config \
 	test_feed \
+	test_gone \
 	test_http \
 	test_service \
 	test_keyring \

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <stdio.h>
-#include <time.h>
 
+#include "base/mono.h"
 #include "dev/hearth.h"
 #include "home/home.h"
 #include "voice/chunker.h"
@@ -99,23 +99,11 @@ static int find_vad(struct speech *s, const struct config *cfg, struct hearth_er
 	return rc;
 }
 
-static void cond_init(pthread_cond_t *c)
-{
-	pthread_condattr_t a;
-
-	pthread_condattr_init(&a);
-	pthread_condattr_setclock(&a, CLOCK_MONOTONIC);
-	pthread_cond_init(c, &a);
-	pthread_condattr_destroy(&a);
-}
-
 static int turn_take(struct turnstile *t, int wait_ms)
 {
-	struct timespec until;
+	const struct timespec until = mono_after(wait_ms);
 	int rc = 0;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += wait_ms / 1000;
 	pthread_mutex_lock(&t->lock);
 	while (t->taken && !rc)
 		rc = pthread_cond_timedwait(&t->free, &t->lock, &until);
@@ -448,9 +436,9 @@ int speech_open(const struct config *cfg, struct hearth *h, struct speech **ret,
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_init(&s->ear.lock, NULL);
 	pthread_mutex_init(&s->mouth.lock, NULL);
-	cond_init(&s->changed);
-	cond_init(&s->ear.free);
-	cond_init(&s->mouth.free);
+	mono_cond(&s->changed);
+	mono_cond(&s->ear.free);
+	mono_cond(&s->mouth.free);
 	if (cfg->stt) {
 		struct stt_events ev = { .partial = on_partial, .final = on_final, .ctx = s };
 		struct stt_options o;

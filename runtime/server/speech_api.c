@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <sndfile.h>
 
@@ -20,6 +19,7 @@
 #include "voice/resample.h"
 
 #define WAIT_MS     30000
+#define LOOK_MS     100            /* how long a client's leaving may go unnoticed */
 #define MAX_INPUT   4096
 #define OPENAI_RATE 24000          /* of its "pcm" */
 #define PIPER_RATE  22050          /* of its medium voices' raw output */
@@ -270,12 +270,7 @@ static long voice_next(void *arg, char *buf, size_t cap)
 
 	pthread_mutex_lock(&j->lock);
 	while (!j->n && !j->done) {
-		clock_gettime(CLOCK_REALTIME, &t);
-		t.tv_nsec += 100000000;
-		if (t.tv_nsec >= 1000000000) {
-			t.tv_nsec -= 1000000000;
-			t.tv_sec++;
-		}
+		t = mono_after(LOOK_MS);
 		pthread_cond_timedwait(&j->changed, &j->lock, &t);
 		if (!j->n && http_gone(j->r)) {
 			pthread_mutex_unlock(&j->lock);
@@ -358,7 +353,7 @@ static struct voice_job *job_new(struct service *s, struct http_req *r)
 	j->speed = 1;
 	j->rate = speech_rate(s->speech);
 	pthread_mutex_init(&j->lock, NULL);
-	pthread_cond_init(&j->changed, NULL);
+	mono_cond(&j->changed);
 	rc = keyring_enter(s->keys, http_who(r), 0, &err);
 	if (rc) {
 		api_start_failed(s, r, rc, &err);

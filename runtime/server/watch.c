@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <time.h>
+
+#include "base/mono.h"
 
 #define BYTES_A_SECOND 4096
 
@@ -29,10 +30,7 @@ struct watch {
 
 static int64_t now_ms(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+	return mono_ns() / 1000000;
 }
 
 static void *look(void *arg)
@@ -48,8 +46,7 @@ static void *look(void *arg)
 		for (struct watched *c = w->first; c; c = c->next)
 			if (c->state != WATCH_SERVER && c->state != WATCH_NONE && now > c->late)
 				shutdown(c->fd, SHUT_RDWR);
-		clock_gettime(CLOCK_MONOTONIC, &t);
-		t.tv_sec++;
+		t = mono_after(1000);
 		pthread_cond_timedwait(&w->stop, &w->lock, &t);
 	}
 	pthread_mutex_unlock(&w->lock);
@@ -59,16 +56,12 @@ static void *look(void *arg)
 int watch_new(unsigned int seconds, struct watch **ret)
 {
 	struct watch *w = calloc(1, sizeof(*w));
-	pthread_condattr_t a;
 
 	if (!w)
 		return -ENOMEM;
 	w->seconds = seconds;
 	pthread_mutex_init(&w->lock, NULL);
-	pthread_condattr_init(&a);
-	pthread_condattr_setclock(&a, CLOCK_MONOTONIC);
-	pthread_cond_init(&w->stop, &a);
-	pthread_condattr_destroy(&a);
+	mono_cond(&w->stop);
 	if (pthread_create(&w->thread, NULL, look, w)) {
 		pthread_cond_destroy(&w->stop);
 		pthread_mutex_destroy(&w->lock);
