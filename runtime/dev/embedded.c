@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/mono.h"
+
 static int emb_admin(struct hearth *h, struct hearth_err *err)
 {
 	return 0;
@@ -101,7 +103,6 @@ static const struct hearth_ops embedded_ops = {
 
 int embedded_open(const struct hearth_options *o, struct hearth **ret_h, struct hearth_err *err)
 {
-	pthread_condattr_t attr;
 	struct emb *e;
 	int ret;
 
@@ -114,11 +115,8 @@ int embedded_open(const struct hearth_options *o, struct hearth **ret_h, struct 
 	snprintf(e->base.text, sizeof(e->base.text), "embedded pools (%s)",
 		 o->backend == HEARTH_BACKEND_AUTO ? "no /dev/hearth" : "as asked");
 	pthread_mutex_init(&e->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&e->wake, &attr);
-	pthread_cond_init(&e->tick, &attr);
-	pthread_condattr_destroy(&attr);
+	mono_cond(&e->wake);
+	mono_cond(&e->tick);
 	for (size_t i = 0; i < o->n_pools; i++) {
 		ret = emb_pool_make(e, &o->pools[i], err);
 		if (ret) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mono.h"
 #include "base/thread.h"
 #include "gguf/quant.h"
 
@@ -257,14 +258,7 @@ int engine_open(const struct engine_opts *o, struct engine **ret, struct hearth_
 	e->tenant = o->tenant;
 	pthread_mutex_init(&e->lock, NULL);
 	pthread_cond_init(&e->work, NULL);
-	{
-		pthread_condattr_t mono;
-
-		pthread_condattr_init(&mono);
-		pthread_condattr_setclock(&mono, CLOCK_MONOTONIC);
-		pthread_cond_init(&e->done, &mono);
-		pthread_condattr_destroy(&mono);
-	}
+	mono_cond(&e->done);
 	r = gguf_open(o->model, &e->gguf, err); /* its sentence names the file */
 	if (r) {
 		engine_close(e);

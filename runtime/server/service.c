@@ -122,7 +122,6 @@ static int open_memory(struct service *s, const struct engine_plan *plan, struct
 int service_open(const struct config *cfg, struct keyring *keys, struct service **ret, struct hearth_err *err)
 {
 	struct service *s = calloc(1, sizeof(*s));
-	pthread_condattr_t ca;
 	struct engine_plan plan;
 	struct engine_opts o;
 	const char *base;
@@ -137,10 +136,7 @@ int service_open(const struct config *cfg, struct keyring *keys, struct service 
 	s->request_seconds = cfg->request_seconds;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_init(&s->home_lock, NULL);
-	pthread_condattr_init(&ca);
-	pthread_condattr_setclock(&ca, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->freed, &ca);
-	pthread_condattr_destroy(&ca);
+	mono_cond(&s->freed);
 
 	engine_defaults(&o);
 	o.model = cfg->model;

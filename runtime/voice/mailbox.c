@@ -4,7 +4,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include "base/mono.h"
 
 struct mailbox {
 	pthread_mutex_t lock;
@@ -19,7 +20,6 @@ struct mailbox {
 int mailbox_new(size_t room, struct mailbox **ret)
 {
 	struct mailbox *b = calloc(1, sizeof(*b));
-	pthread_condattr_t attr;
 
 	if (b)
 		b->ring = calloc(room, sizeof(*b->ring));
@@ -29,11 +29,8 @@ int mailbox_new(size_t room, struct mailbox **ret)
 	}
 	b->room = room;
 	pthread_mutex_init(&b->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&b->some, &attr);
-	pthread_cond_init(&b->room_left, &attr);
-	pthread_condattr_destroy(&attr);
+	mono_cond(&b->some);
+	pthread_cond_init(&b->room_left, NULL);   /* waited for without end */
 	*ret = b;
 	return 0;
 }

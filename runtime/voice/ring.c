@@ -50,7 +50,6 @@ size_t ring_footprint(size_t size, size_t count)
 
 int ring_new(size_t size, size_t count, struct ring **ret)
 {
-	pthread_condattr_t attr;
 	struct ring *r;
 
 	if (size == 0 || count == 0 || count > SIZE_MAX / 4 || size > SIZE_MAX / 4 / count)
@@ -67,10 +66,7 @@ int ring_new(size_t size, size_t count, struct ring **ret)
 		return -ENOMEM;
 	}
 	pthread_mutex_init(&r->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&r->wake, &attr);
-	pthread_condattr_destroy(&attr);
+	mono_cond(&r->wake);
 	*ret = r;
 	return 0;
 }

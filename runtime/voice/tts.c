@@ -193,7 +193,6 @@ static int warm_up(struct tts *t, struct hearth_err *err)
 int tts_open(const struct tts_options *o, const struct voice_account *acc,
 	     const struct tts_events *ev, struct tts **ret, struct hearth_err *err)
 {
-	pthread_condattr_t attr;
 	struct tts *t;
 	int rc;
 
@@ -208,10 +207,7 @@ int tts_open(const struct tts_options *o, const struct voice_account *acc,
 	t->be = backend_of(o->voice);
 	t->queue = calloc((size_t)o->queue, sizeof(*t->queue));
 	pthread_mutex_init(&t->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&t->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	mono_cond(&t->changed);
 	if (!t->queue || !t->o.voice) {
 		rc = err_set(err, -ENOMEM, "no memory for text-to-speech");
 		goto fail;
