@@ -95,12 +95,19 @@ brought() {   # what PREBUILT promises
 	[ -z "$missing" ]
 }
 mps() {   # COMMAND... on 8 SMs of 132
-	export CUDA_MPS_PIPE_DIRECTORY=$LOG/mps CUDA_MPS_LOG_DIRECTORY=$LOG/mps
-	mkdir -p "$LOG/mps"
+	local dir chosen=${CUDA_VISIBLE_DEVICES-}
+	dir=$(mktemp -d) || return
+	export CUDA_MPS_PIPE_DIRECTORY=$dir/pipe CUDA_MPS_LOG_DIRECTORY=$dir/log   # sockets: a long path does not do
+	mkdir "$dir/pipe" "$dir/log"
 	nvidia-cuda-mps-control -d >/dev/null 2>&1
+	# The daemon hands on the GPUs that it sees itself, counted from 0 again: a choice made twice finds none.
+	unset CUDA_VISIBLE_DEVICES
 	CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=${MPS_PERCENT:-6} figures "$@"
 	echo quit | nvidia-cuda-mps-control >/dev/null 2>&1
+	cat "$dir"/log/*.log >"$LOG/mps.log" 2>/dev/null
 	unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+	[ -z "$chosen" ] || export CUDA_VISIBLE_DEVICES=$chosen
+	rm -rf "$dir"
 }
 bench_llama() {   # KV PROMPTS DEPTHS REPEATS
 	echo "== KV $1"
@@ -145,6 +152,14 @@ run_part() {
 			*) bad "a GPU is where one of its nodes is: $nodes: $said" ;;
 			esac
 		done
+		printf '#!/bin/sh\n[ "$1" != -d ] || echo "daemon $CUDA_VISIBLE_DEVICES" >"$CUDA_MPS_LOG_DIRECTORY/control.log"\n' >"$BUILD/settings/nvidia-cuda-mps-control"
+		printf '#!/bin/sh\necho "client ${CUDA_VISIBLE_DEVICES-all} of $CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"; cat "$CUDA_MPS_LOG_DIRECTORY/control.log"\n' >"$BUILD/settings/bin/bench_gpu"
+		chmod +x "$BUILD/settings/nvidia-cuda-mps-control"
+		said=$(PATH=$(cd "$BUILD/settings" && pwd):$PATH PREBUILT=1 CUDA_VISIBLE_DEVICES=1 MODEL=none GPU_NODES=/dev/null BUILD="$BUILD/settings" LOG="$BUILD/settings" tests/gpu/gpu.sh speed8 2>&1)
+		case $said in
+		*"client all of 6"*"daemon 1"*"ok 1 - speed8: bench_gpu ran"*) ok "a client of an MPS daemon takes what the daemon has, whatever GPU was chosen" ;;
+		*) bad "a client of an MPS daemon takes what the daemon has, whatever GPU was chosen: $said" ;;
+		esac
 		rm -rf "$BUILD/settings"
 		said=$(PREBUILT=1 BUILD=$BUILD/none LOG="$LOG" tests/gpu/gpu.sh kernels 2>&1) && said="passed: $said"
 		case $said in
