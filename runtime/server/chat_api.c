@@ -70,6 +70,11 @@ static json_t *usage(const struct job *j)
 void api_start_failed(struct service *s, struct http_req *r, int rc, const struct hearth_err *err)
 {
 	s->refused++;
+	api_run_failed(r, rc, err);
+}
+
+void api_run_failed(struct http_req *r, int rc, const struct hearth_err *err)
+{
 	switch (rc) {
 	case -EAGAIN:
 		http_answer_header(r, "Retry-After", "1");
@@ -272,7 +277,7 @@ static bool collect(struct job *j)
 		return false;
 	}
 	if (j->last.finish == GEN_CANCELLED) {
-		http_error(j->r, http_gone(j->r) ? 499 : 503, "cancelled", NULL, "the answer was cancelled");
+		api_run_failed(j->r, j->last.err.code, &j->last.err);
 		return false;
 	}
 	j->n_prompt = j->last.n_prompt;
@@ -352,6 +357,13 @@ static void emit_json(struct job *j, json_t *o)
 	flow_put(&j->flow, t, strlen(t));
 	flow_put(&j->flow, "\n\n", 2);
 	free(t);
+}
+
+/* The last event of a stream that breaks off. */
+static void emit_error(struct job *j, const char *text, const char *code)
+{
+	emit_json(j, json_pack("{s:{s:s,s:s,s:n,s:s?}}", "error", "message", text, "type", "server_error", "param", "code", code));
+	j->flow.ended = true;
 }
 
 /* Steals @choice; NULL gives an empty list (usage). */
@@ -438,10 +450,7 @@ static void end_choice(struct job *j)
 	j->n_cached += j->choice ? 0 : g->n_cached;
 	j->n_out += g->n_out;
 	if (g->finish == GEN_ERROR || g->finish == GEN_CANCELLED) {
-		emit_json(j, json_pack("{s:{s:s,s:s,s:n,s:s}}", "error", "message",
-				       g->finish == GEN_ERROR ? g->err.text : "the answer was cancelled", "type", "server_error",
-				       "param", "code", gen_finish_name(g->finish)));
-		j->flow.ended = true;
+		emit_error(j, g->err.text, g->err.code == -ESHUTDOWN ? "stopping" : gen_finish_name(g->finish));
 		return;
 	}
 	/* In a chunk of its own, empty: strict readers drop what comes beside a finish_reason. */
@@ -459,8 +468,7 @@ static void end_choice(struct job *j)
 		j->role_sent = false;
 		rc = start(j, &err);
 		if (rc) {
-			emit_json(j, json_pack("{s:{s:s,s:s}}", "error", "message", err.text, "type", "server_error"));
-			j->flow.ended = true;
+			emit_error(j, err.text, rc == -ESHUTDOWN ? "stopping" : NULL);
 		}
 		return;
 	}

@@ -21,6 +21,8 @@
 #include "server/listen.h"
 #include "server/watch.h"
 
+#define STOP_MS 5000             /* for answers under way, when the server stops */
+
 static atomic_ulong next_id;
 
 /* -- MHD's side ------------------------------------------------------------------------ */
@@ -194,8 +196,15 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
 	}
 	r->pp = NULL;
 	watch_state(r->watched, WATCH_SERVER, 0);
+	/* Counted first, looked at then, as in http_upgrade(), which counts its own. */
+	r->counted = !(r->route->flags & HTTP_UPGRADE);
+	pthread_mutex_lock(&s->lock);
+	s->answering += r->counted;
+	pthread_mutex_unlock(&s->lock);
 	ctx = s->ctx;
-	if (ctx)
+	if (atomic_load(&s->stopping))
+		http_error(r, 503, "stopping", NULL, "the server is stopping");
+	else if (ctx)
 		r->route->handle(r, ctx);
 	else if (s->o.loading)
 		s->o.loading(r);
@@ -240,6 +249,12 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **con_cls, en
 	}
 	if (s->o.release)
 		s->o.release(s->o.ctx, r->who);
+	if (r->counted) {
+		pthread_mutex_lock(&s->lock);
+		if (!--s->answering)
+			pthread_cond_broadcast(&s->ended);
+		pthread_mutex_unlock(&s->lock);
+	}
 	if (r->pp)
 		MHD_destroy_post_processor(r->pp);
 	for (size_t i = 0; i < r->n_parts; i++) {
@@ -275,7 +290,7 @@ int http_start(const struct http_opts *o, struct http_server **ret, struct heart
 		return err_set(err, -ENOMEM, "out of memory");
 	s->o = *o;
 	pthread_mutex_init(&s->lock, NULL);
-	pthread_cond_init(&s->ended, NULL);
+	mono_cond(&s->ended);
 	s->max_body = o->max_body;
 	fd = o->unix_path ? listen_unix(o->unix_path, err) : listen_tcp(o->host, o->port, &s->port, err);
 	if (fd < 0) {
@@ -352,12 +367,15 @@ void http_ended(struct http_server *s)
 {
 	pthread_mutex_lock(&s->lock);
 	if (!--s->running)
-		pthread_cond_signal(&s->ended);
+		pthread_cond_broadcast(&s->ended);
 	pthread_mutex_unlock(&s->lock);
 }
 
 void http_stop(struct http_server *s)
 {
+	struct timespec until;
+	int rc = 0;
+
 	if (!s)
 		return;
 	/*
@@ -368,6 +386,10 @@ void http_stop(struct http_server *s)
 	pthread_mutex_lock(&s->lock);
 	while (s->running)
 		pthread_cond_wait(&s->ended, &s->lock);
+	/* Who reads gets the end of an answer; the library would close the connection in the middle of it. */
+	until = mono_after(STOP_MS);
+	while (s->answering && !rc)
+		rc = pthread_cond_timedwait(&s->ended, &s->lock, &until);
 	pthread_mutex_unlock(&s->lock);
 	MHD_stop_daemon(s->d);
 	watch_free(s->watch);

@@ -67,7 +67,10 @@ void http_serve(struct http_server *s, void *ctx);
 uint16_t http_port(const struct http_server *s);
 /* No new connections from here on; those there are may finish. */
 void http_quiesce(struct http_server *s);
-/* Waits for handlers, and for upgraded connections, which their owner ends before. NULL is fine. */
+/*
+ * Waits for handlers, for upgraded connections, which their owner ends before, and for five seconds for answers that are
+ * not taken yet. NULL is fine.
+ */
 void http_stop(struct http_server *s);
 
 /* -- the request ---------------------------------------------------------------- */

@@ -31,9 +31,10 @@ struct http_server {
 	uint16_t port;
 	int unix_fd;
 	char *unix_path;
-	pthread_mutex_t lock;            /* of running */
-	pthread_cond_t ended;            /* none runs */
+	pthread_mutex_t lock;            /* of the two below */
+	pthread_cond_t ended;            /* one of them is none */
 	unsigned int running;            /* upgraded connections, from their 101 on */
+	unsigned int answering;          /* requests from their handler to the last byte of the answer */
 	atomic_bool stopping;            /* no more of them */
 	atomic_size_t max_body;
 	_Atomic(void *) ctx;             /* of the handlers; NULL: not yet serving */
@@ -64,7 +65,7 @@ struct http_req {
 	struct { char *name, *value; } extra[8];
 	size_t n_extra;
 	int who, status;
-	bool answered, refused, too_long;
+	bool answered, refused, too_long, counted;
 	struct upgraded *up;             /* asked for, not begun */
 	struct watched *watched;
 	uint64_t t0, sent;

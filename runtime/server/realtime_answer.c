@@ -402,6 +402,9 @@ static void *respond(void *arg)
 	if (atomic_load(&c->cancel)) {
 		status = "cancelled";
 		reason = atomic_load(&c->interrupted) ? "turn_detected" : "client_cancelled";
+	} else if (rc == -ESHUTDOWN || g.err.code == -ESHUTDOWN) {
+		status = "failed";
+		reason = "stopping";
 	} else if (rc || g.finish == GEN_ERROR) {
 		status = "failed";
 		reason = rc == -EAGAIN || rc == -EDQUOT || rc == -ETIMEDOUT ? "rate_limit_exceeded" : "generation_failed";

@@ -195,7 +195,7 @@ static json_t *message_item(const struct response *j, const char *status)
 /* What a client may show: "failed" alone says nothing. */
 static json_t *failure(const struct gen_result *g)
 {
-	return json_pack("{s:s,s:s}", "code", "server_error", "message", g->finish == GEN_ERROR ? g->err.text : "the answer was cancelled");
+	return json_pack("{s:s,s:s}", "code", "server_error", "message", g->err.text);
 }
 
 static json_t *response_json(const struct response *j, const char *status, const char *why)
@@ -374,7 +374,7 @@ static void whole(struct response *j)
 	if (g->finish == GEN_ERROR || j->flow.ended)
 		http_error(j->r, 500, "generation_failed", NULL, "%s", j->flow.ended ? "out of memory for the answer" : g->err.text);
 	else if (g->finish == GEN_CANCELLED)
-		http_error(j->r, 499, "cancelled", NULL, "the answer was cancelled");
+		api_run_failed(j->r, g->err.code, &g->err);
 	else
 		http_reply_json(j->r, 200, response_json(j, g->finish == GEN_STOP ? "completed" : "incomplete",
 							 g->finish == GEN_STOP ? NULL : "max_output_tokens"));

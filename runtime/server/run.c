@@ -39,6 +39,7 @@ struct run {
 	uint32_t n_calls;
 	bool logprobs;
 	struct hearth_err fail;    /* of the grammar */
+	atomic_bool stopped;       /* cancelled because the service stops */
 
 	pthread_mutex_t settling;
 	bool settled;              /* the session was given back */
@@ -245,6 +246,11 @@ static void on_done(void *arg, const struct gen_result *g)
 	if (r->fail.code) {
 		r->result.finish = GEN_ERROR;
 		r->result.err = r->fail;
+	} else if (g->finish == GEN_CANCELLED) {
+		if (atomic_load(&r->stopped))
+			err_set(&r->result.err, -ESHUTDOWN, "the server is stopping");
+		else
+			err_set(&r->result.err, -ECANCELED, "the answer was cancelled");
 	}
 	feed_done(r->feed);
 	/* The session is of no more use to this request, however long its client takes to read. */
@@ -382,6 +388,9 @@ void run_rest(struct run *r, int ms)
 
 const struct run_event *run_next(struct run *r, int wait_ms)
 {
+	/* Who waits for an answer that a stop cuts short is told; a closed connection alone would say nothing. */
+	if (atomic_load(&r->s->stopping) && !atomic_exchange(&r->stopped, true))
+		run_cancel(r);
 	return feed_next(r->feed, wait_ms, r->whole);
 }
 

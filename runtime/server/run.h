@@ -46,11 +46,11 @@ struct run;
 
 /* -errno as service_take() and gen_start(), with the sentence. */
 int run_start(const struct run_opts *o, struct run **ret, struct hearth_err *err);
-/* As feed_next() and feed_rest(). */
+/* As feed_next() and feed_rest(). When the service stops, the run is cancelled: its end comes soon, and says so. */
 const struct run_event *run_next(struct run *r, int wait_ms);
 void run_rest(struct run *r, int ms);
 void run_cancel(struct run *r);
-/* Valid once RUN_DONE was read. */
+/* Valid once RUN_DONE was read. Of what was cancelled .err says why: -ESHUTDOWN, the service stops; -ECANCELED. */
 const struct gen_result *run_result(const struct run *r);
 uint32_t run_calls(const struct run *r);
 /* Cancels what still runs, gives the session back. NULL is fine. */

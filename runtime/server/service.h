@@ -56,7 +56,7 @@ struct service {
 	uint32_t n_slots;
 	uint32_t waiting[GEN_VOICE + 1];
 	struct waiter *line[GEN_VOICE + 1];  /* who came first is first */
-	bool stopping;
+	atomic_bool stopping;
 
 	/* counters, all monotonic */
 	atomic_ullong requests, refused, cancelled, prompt_tokens, cached_tokens, output_tokens, tool_calls;
@@ -67,7 +67,7 @@ struct service {
 
 /* Opens the model by @cfg; it and @keys must outlive the service. */
 int service_open(const struct config *cfg, struct keyring *keys, struct service **ret, struct hearth_err *err);
-/* New takers are refused from here on, and who waits is sent away. */
+/* New takers are refused from here on, who waits is sent away, and what runs is cancelled (run_next()). */
 void service_stop(struct service *s);
 void service_close(struct service *s);
 

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/mono.h"
 #include "server/listen.h"
 #include "server/service.h"
 #include "server/speech.h"
@@ -18,6 +19,7 @@
 #include "voice/chunker.h"
 
 #define FULL_MS 100              /* without a descriptor to spare */
+#define LINGER_MS 1000           /* for a client to read why it is over */
 
 /* -- one connection ------------------------------------------------------------------ */
 
@@ -64,17 +66,30 @@ static int patience(struct client *c)
 	return due >= 0 && due < limit ? due : limit;
 }
 
+/* What was said last is to be read: closed with bytes unread, the connection would be reset and it lost. */
+static void let_read(struct client *c)
+{
+	const int64_t until = mono_ns() + LINGER_MS * 1000000;
+	struct pollfd p = { .fd = c->fd, .events = POLLIN };
+	char waste[4096];
+	int64_t left;
+
+	shutdown(c->fd, SHUT_WR);
+	while ((left = (until - mono_ns()) / 1000000) > 0 && poll(&p, 1, (int)left) > 0 && recv(c->fd, waste, sizeof(waste), MSG_DONTWAIT) > 0)
+		;
+}
+
 static void *client_thread(void *arg)
 {
 	struct client *c = arg;
-	struct pollfd p = { .fd = c->fd, .events = POLLIN };
+	struct pollfd p[2] = { { .fd = c->fd, .events = POLLIN }, { .fd = c->w->wake[0], .events = POLLIN } };
 	struct wyoming_event e;
 	char buf[16384];
 	const char *why = "";
 	int rc = 0, waited = 0;
 
-	while (!c->gone && !rc) {
-		int ms = patience(c), k = poll(&p, 1, ms);
+	while (!c->gone && !rc && !atomic_load(&c->w->stopping)) {
+		int ms = patience(c), k = poll(p, 2, ms);
 		ssize_t n;
 
 		if (k < 0 && errno == EINTR)
@@ -101,6 +116,8 @@ static void *client_thread(void *arg)
 				continue;
 			break;
 		}
+		if (!p[0].revents)
+			continue;  /* the server stops */
 		waited = 0;
 		n = recv(c->fd, buf, sizeof(buf), 0);
 		if (n <= 0)
@@ -113,6 +130,12 @@ static void *client_thread(void *arg)
 	}
 	if (rc == -EBADMSG)
 		say_error(c, "bad-event", why);
+	/* Who speaks, listens for the wake word or has text spoken waits for an answer that does not come. */
+	if (atomic_load(&c->w->stopping) && (c->hearing || c->detecting || c->streaming || c->told)) {
+		hearing_over(c);
+		say_stopping(c);
+		let_read(c);
+	}
 	hearing_over(c);
 	chunker_free(c->chunker);
 	c->chunker = NULL;
@@ -124,6 +147,7 @@ static void *client_thread(void *arg)
 	close(c->fd);
 	c->fd = -1;
 	c->live = false;
+	pthread_cond_broadcast(&c->w->ended);
 	pthread_mutex_unlock(&c->w->lock);
 	return NULL;
 }
@@ -216,6 +240,7 @@ int wyoming_start(const struct config *cfg, struct service *s, void (*said)(void
 	w->service = s;
 	w->wake[0] = w->wake[1] = -1;
 	pthread_mutex_init(&w->lock, NULL);
+	mono_cond(&w->ended);
 	for (; w->n < cfg->n_wy && !rc; w->n++) {
 		const struct config_listen *l = &cfg->wy[w->n].at;
 		int fd = l->unix_path ? listen_unix(l->unix_path, err) : listen_tcp(l->host, l->port, &w->port[w->n], err);
@@ -252,8 +277,20 @@ uint16_t wyoming_port(const struct wyoming *w, unsigned int i)
 	return w->port[i];
 }
 
+/* Lock held. */
+static struct client *some_live(struct wyoming *w)
+{
+	for (int i = 0; i < WYOMING_CLIENTS; i++)
+		if (w->clients[i].live)
+			return &w->clients[i];
+	return NULL;
+}
+
 void wyoming_stop(struct wyoming *w)
 {
+	struct timespec until;
+	int rc = 0;
+
 	if (!w)
 		return;
 	zeroconf_stop(w->zeroconf);
@@ -263,7 +300,11 @@ void wyoming_stop(struct wyoming *w)
 			shutdown(w->fd[0], SHUT_RDWR);
 		pthread_join(w->thread, NULL);
 	}
+	/* Each sees it by itself and says what there is to say; who does not get done with it is cut off. */
 	pthread_mutex_lock(&w->lock);
+	until = mono_after(STOP_MS);
+	while (some_live(w) && !rc)
+		rc = pthread_cond_timedwait(&w->ended, &w->lock, &until);
 	for (int i = 0; i < WYOMING_CLIENTS; i++)
 		if (w->clients[i].live)
 			shutdown(w->clients[i].fd, SHUT_RDWR);
@@ -285,6 +326,7 @@ void wyoming_stop(struct wyoming *w)
 		close(w->wake[1]);
 	}
 	assistant_close(w->assistant);
+	pthread_cond_destroy(&w->ended);
 	pthread_mutex_destroy(&w->lock);
 	free(w);
 }

@@ -310,7 +310,7 @@ static bool gone(void *arg)
 {
 	struct client *c = arg;
 
-	return c->gone || atomic_load(&c->w->stopping);
+	return c->gone;   /* a stop is the service's to say */
 }
 
 static int generate(struct answer *a, const struct tok_ids *ids, enum gen_finish *ret_finish, struct hearth_err *err)
@@ -349,6 +349,8 @@ static int generate(struct answer *a, const struct tok_ids *ids, enum gen_finish
 		*ret_finish = run_result(run)->finish;
 		if (*ret_finish == GEN_ERROR)
 			rc = err_set(err, -EIO, "%s", run_result(run)->err.text);
+		else if (run_result(run)->err.code == -ESHUTDOWN)
+			rc = err_set(err, -ESHUTDOWN, "%s", run_result(run)->err.text);
 	}
 	run_free(run);
 	return rc;
@@ -386,7 +388,10 @@ void handle_text(struct client *c, const json_t *d, bool intents)
 		again = !rc && !a.streaming && tell_time(&a, before);
 	}
 	if (rc) {
-		say_error(c, "handle-failed", err.text);
+		if (rc == -ESHUTDOWN)
+			say_stopping(c);
+		else
+			say_error(c, "handle-failed", err.text);
 		/* Who waits for an end and knows no error event gets one. */
 		say_event(c, intents ? "not-recognized" : "not-handled", with_context(&a, json_pack("{s:s}", "text", intents ? text : err.text)), NULL, 0);
 	} else if (intents_of(&a.turn) && !a.streaming) {

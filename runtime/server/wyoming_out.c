@@ -125,3 +125,10 @@ void say_error(struct client *c, const char *code, const char *text)
 {
 	say_event(c, "error", json_pack("{s:s,s:s}", "text", text, "code", code), NULL, 0);
 }
+
+void say_stopping(struct client *c)
+{
+	if (!c->told)
+		say_error(c, "stopping", "the server is stopping");
+	c->told = true;
+}

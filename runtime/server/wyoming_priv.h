@@ -22,6 +22,7 @@
 #define WYOMING_CLIENTS 128
 #define WAIT_MS      30000           /* for an engine that another client uses */
 #define SEND_MS      30000           /* a client that takes nothing for so long is dropped */
+#define STOP_MS      3000            /* for answers under way, and their readers, when the server stops */
 #define STALL_MS     15000           /* half an event, or a hearing without audio */
 #define IDLE_MS      (30 * 60 * 1000) /* a connection on which nothing happens */
 #define MAX_SECONDS  (60 * 60)       /* of audio in one utterance */
@@ -46,6 +47,7 @@ struct client {
 	/* out: partials come from the recogniser's thread, sound from the voice's */
 	pthread_mutex_t out;
 	atomic_bool gone;
+	bool told;                   /* that the server stops */
 	char *backlog;               /* what did not go at once */
 	size_t n_backlog, cap_backlog;
 	/* hearing */
@@ -72,12 +74,13 @@ struct wyoming {
 	const struct config *cfg;
 	struct service *service;
 	struct assistant *assistant; /* NULL: nothing to handle text with */
-	int fd[CONFIG_MAX_WYOMING], wake[2];
+	int fd[CONFIG_MAX_WYOMING], wake[2];   /* wake[0] is readable from wyoming_stop() on */
 	uint16_t port[CONFIG_MAX_WYOMING];
 	unsigned int n;              /* addresses */
 	struct zeroconf *zeroconf;
 	pthread_t thread;
 	pthread_mutex_t lock;
+	pthread_cond_t ended;        /* a client is not live any more */
 	struct client clients[WYOMING_CLIENTS];
 	atomic_bool stopping;
 };
@@ -89,6 +92,7 @@ int say_event(struct client *c, const char *type, json_t *data, const void *payl
 int say_soon(struct client *c, const char *type, json_t *data, const void *payload, size_t n_payload);
 int say_rest(struct client *c);      /* sends what was kept */
 void say_error(struct client *c, const char *code, const char *text);
+void say_stopping(struct client *c); /* once */
 
 /* wyoming_info.c */
 void describe(struct client *c);

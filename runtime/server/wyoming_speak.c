@@ -51,7 +51,9 @@ static int on_phrase(void *arg, const struct chunk *k)
 
 	if (!rc)
 		rc = speech_say(c->w->service->speech, k->spoken, 1.0, WAIT_MS, on_pcm, c, &err);
-	if (rc && rc != -ECANCELED && !c->gone)
+	if (rc && !c->gone && atomic_load(&c->w->stopping))
+		say_stopping(c);
+	else if (rc && rc != -ECANCELED && !c->gone)
 		say_error(c, "tts-failed", err.text);
 	return rc;
 }

@@ -488,13 +488,103 @@ def test_stop_under_load():
     check(not bad, "and nobody got another status than 200, 499 or 503", bad[:3])
 
 
+def test_stop_says_why():
+    """Who waits for an answer when the server is stopped is told so, in the words of what it speaks, and then it is over."""
+    d = Daemon(text=BASE.replace("sessions: 2", "sessions: 9") + "http: {port: 0}\nspeech: {stt: true, tts: true, cache: {dir}, wake: okay hearth}\nwyoming: {enabled: true, port: 0}\n" + KEYS)
+
+    def handle():
+        w = t.Wyoming(d.wyoming)
+        w.send("transcript", {"text": "is the front door locked", "context": {"conversation_id": None}})
+        return w
+
+    whole = handle().until("handled", "not-handled")[-1][:2]
+    ends = {str(x): -100 for x in call(d, "POST", "/tokenize", {"content": "<|im_end|><|endoftext|>"})[1]["tokens"]}
+    long = {"temperature": 0, "max_tokens": 1500, "logit_bias": ends}
+    asks = [("/v1/chat/completions", {**chat("write"), **long, "stream": True}), ("/v1/chat/completions", {**chat("write"), **long, "stream": True, "n": 2}),
+            ("/v1/completions", {"prompt": "once", **long, "stream": True}),
+            ("/v1/responses", {"input": "write", "max_output_tokens": 1500, "text": {"format": {"type": "json_schema", "schema": {"type": "string", "minLength": 1200}}}, "stream": True}),
+            ("/v1/chat/completions", {**chat("write"), **long}), ("/v1/responses", {"input": "write", "max_output_tokens": 1500, "text": {"format": {"type": "json_schema", "schema": {"type": "string", "minLength": 1200}}}})]
+    got = [None] * len(asks)
+    begun = [threading.Event() for _ in asks]
+
+    def one(i, path, body):
+        c = http.client.HTTPConnection("127.0.0.1", d.port, timeout=60)
+        c.request("POST", path, json.dumps(body), {"Authorization": "Bearer " + KEY})
+        try:
+            r = c.getresponse()
+            first = r.read(400) if body.get("stream") else b""
+            begun[i].set()
+            got[i] = (r.status, first + r.read())   # raises where the end of the last chunk is missing
+        except (OSError, http.client.HTTPException) as e:
+            got[i] = (0, repr(e).encode())
+            begun[i].set()
+
+    ts = [threading.Thread(target=one, args=(i, *a)) for i, a in enumerate(asks)]
+    [x.start() for x in ts]
+    [begun[i].wait(60) for i, a in enumerate(asks) if a[1].get("stream")]
+    # one that takes nothing
+    idle = socket.socket()
+    idle.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+    idle.connect(("127.0.0.1", d.port))
+    body = json.dumps({**chat("write"), **long, "stream": True, "logprobs": True, "top_logprobs": 20}).encode()
+    idle.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n" + AUTH + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    # Wyoming: spoken to, listening for its name, having a text spoken in one piece and in a stream, asking
+    hears, wakes, speaks, streams = (t.Wyoming(d.wyoming) for _ in range(4))
+    wakes.send("detect", {})
+    for w in (hears, wakes):
+        w.send("audio-start", {"rate": 16000, "width": 2, "channels": 1})
+        w.send("audio-chunk", {"rate": 16000, "width": 2, "channels": 1}, bytes(3200))
+    streams.send("synthesize-start", {})
+    streams.send("ping")
+    streams.until("pong")
+    wakes.send("ping")
+    wakes.until("pong")
+    hears.send("ping")
+    hears.until("pong")
+    speaks.send("synthesize", {"text": "A long text to speak for quite some time. " * 1400})
+    speaks.until("audio-chunk")
+    talks = WebSocket(d.port, "/v1/realtime")
+    talks.send({"type": "session.update", "session": {"type": "realtime", "output_modalities": ["text"], "tool_choice": "required", "tools": [
+        {"type": "function", "name": "write", "parameters": {"type": "object", "properties": {"text": {"type": "string", "minLength": 1200}}, "required": ["text"]}}]}})
+    talks.send({"type": "conversation.item.create", "item": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "write"}]}})
+    talks.send({"type": "response.create"})
+    talks.until("response.created")
+    asked = handle()
+    asked.until("handled-chunk", "handled", "error")
+    d.proc.send_signal(signal.SIGTERM)
+    for name, w in (("who is spoken to", hears), ("who listens for its name", wakes), ("who streams text to be spoken", streams)):
+        ev = w.until("error", None)
+        check(ev[-1][0] == "error" and ev[-1][1]["code"] == "stopping" and "stopping" in ev[-1][1]["text"] and w.read()[0] is None, "a stop is told over Wyoming to " + name, ev[-1][:2])
+    ev = [e[:2] for e in speaks.until("audio-stop", None) if e[0] != "audio-chunk"]
+    check([e[0] for e in ev] == ["error", "audio-stop"] and ev[0][1]["code"] == "stopping" and speaks.read()[0] is None, "and to who has a text spoken, before its end", ev)
+    ev = [e[:2] for e in asked.until("handled", "not-handled", None)]
+    check(ev[-1] == whole or [e[0] for e in ev[-2:]] == ["error", "not-handled"] and ev[-2][1]["code"] == "stopping", "an answer that it cut short is none", (ev, whole))
+    j = talks.until("response.done")[-1]["response"]
+    check(j["status"] == "failed" and j["status_details"]["error"]["code"] == "stopping", "and in a realtime session", j)
+    [x.join() for x in ts]
+    rc = d.proc.wait(60)
+    for (path, body), (status, text) in zip(asks, got):
+        name = path + (" in two choices" if body.get("n") else "")
+        if not body.get("stream"):
+            check(status == 503 and json.loads(text)["error"]["code"] == "stopping", "a stop is told with a status: " + name, (status, text[-300:]))
+            continue
+        last = [json.loads(b.split("data: ", 1)[1]) for b in text.decode().split("\n\n") if "data: {" in b][-1:]
+        if path == "/v1/responses":
+            ok = last and last[0]["type"] == "response.failed" and "stopping" in last[0]["response"]["error"]["message"] and last[0]["response"]["status"] == "failed"
+        else:
+            ok = last and "stopping" in last[0].get("error", {}).get("message", "") and last[0]["error"]["code"] == "stopping" and last[0]["error"]["type"]
+        check(status == 200 and ok, "a stop is told in the stream, which then ends: " + name, (status, text[-300:]))
+    check(rc == 0, "and who takes nothing does not hold it up", d.text()[-500:])
+    idle.close()
+
+
 def main():
     if not os.path.exists(MODEL):
         print("1..1\nok 1 - operations # SKIP there is no model at " + os.path.relpath(MODEL, ROOT))
         return 0
     only = sys.argv[1:]
     shared = None
-    for fn in (test_check, test_systemd, test_loading, test_reload, test_budget, test_tenants, test_no_tools, test_begin_with, test_broken_http, test_oversize, test_slow, test_slow_readers, test_stop_under_load):
+    for fn in (test_check, test_systemd, test_loading, test_reload, test_budget, test_tenants, test_no_tools, test_begin_with, test_broken_http, test_oversize, test_slow, test_slow_readers, test_stop_under_load, test_stop_says_why):
         if only and fn.__name__[5:] not in only:
             continue
         try:

@@ -56,6 +56,22 @@ static void on_echo(struct http_req *r, void *ctx)
 	http_reply(r, 200, "text/plain", b, n);
 }
 
+static long fill(void *arg, char *buf, size_t cap)
+{
+	memset(buf, 'x', cap);
+	return (long)cap;
+}
+
+static void over(void *arg)
+{
+	dropped++;
+}
+
+static void on_endless(struct http_req *r, void *ctx)
+{
+	http_stream(r, 200, "text/plain", fill, over, NULL);
+}
+
 static void ws_drop(void *arg)
 {
 	dropped++;
@@ -91,6 +107,7 @@ static void on_ws(struct http_req *r, void *ctx)
 static const struct http_route routes[] = {
 	{ "GET", "/open", HTTP_OPEN, on_open },
 	{ "GET", "/shut", 0, on_open },
+	{ "GET", "/endless", HTTP_OPEN, on_endless },
 	{ "POST", "/echo", 0, on_echo },
 	{ "POST", "/form", HTTP_MULTIPART, on_echo },
 	{ "GET", "/ws", HTTP_UPGRADE, on_ws },
@@ -423,6 +440,25 @@ static void test_stop(void **state)
 }
 
 /* The pieces of a stream are written by hand: each text must be read as what it was. */
+/* A stop waits for an answer under way, but not for ever. */
+static void a_reader_that_takes_nothing_does_not_hold_a_stop_up(void **state)
+{
+	static const char ask[] = "GET /endless HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
+	char c;
+	int fd;
+
+	http_stop(server);
+	assert_int_equal(up(NULL), 0);
+	dropped = 0;
+	fd = dial();
+	put(fd, ask, sizeof(ask) - 1);
+	assert_int_equal(recv(fd, &c, 1, 0), 1);   /* it is under way */
+	http_stop(server);
+	assert_int_equal(dropped, 1);
+	close(fd);
+	assert_int_equal(up(NULL), 0);
+}
+
 static void a_streams_texts_are_json(void **state)
 {
 	uint64_t seed = 3;
@@ -460,6 +496,7 @@ int main(void)
 		cmocka_unit_test(test_head),
 		cmocka_unit_test(test_not_read),
 		cmocka_unit_test(test_stop),
+		cmocka_unit_test(a_reader_that_takes_nothing_does_not_hold_a_stop_up),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
