@@ -2,6 +2,8 @@
 #include "server/keeper.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
 #include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
@@ -123,6 +125,19 @@ static void *keeper_main(void *arg)
 	}
 }
 
+/* The file is written beside itself and renamed: whether its folder takes it is known now, not only at the end. */
+static void look_at_folder(struct service *s)
+{
+	char *path = strdup(s->cfg->cache_file);
+	const char *folder = path ? dirname(path) : "";
+	const size_t n = strlen(s->cache_note);
+
+	if (path && faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS))
+		snprintf(s->cache_note + n, sizeof(s->cache_note) - n, "%s not kept over a restart: %.200s: %s (make the folder, or name a file elsewhere in cache.file)",
+			 n ? ";" : "prefix cache:", folder, strerror(errno));
+	free(path);
+}
+
 static void load(struct service *s, struct keeper *k)
 {
 	struct hearth_err err = { 0 };
@@ -139,6 +154,8 @@ static void load(struct service *s, struct keeper *k)
 		snprintf(s->cache_note, sizeof(s->cache_note), "prefix cache: begins empty: %.400s", err.text);
 	s->cache_loaded = r ? 0 : pages;
 	k->never = r == -EOPNOTSUPP;
+	if (!k->never)
+		look_at_folder(s);
 	engine_stats(s->engine, &st);
 	k->saved_at = st.prompt_tokens;
 }

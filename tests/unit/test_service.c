@@ -342,6 +342,20 @@ static void leaving(void **state)
 	box_close(&b);
 }
 
+/* Nobody waits for the end of the program to learn that its cache goes nowhere. */
+static void no_folder(void **state)
+{
+	char path[300];
+	struct box b;
+
+	snprintf(path, sizeof(path), "%s/none/cache", dir);
+	box_open(&b, 2, 3, path);
+	assert_non_null(strstr(b.s->cache_note, "prefix cache: not kept over a restart: "));
+	assert_non_null(strstr(b.s->cache_note, "/none: No such file or directory"));
+	box_close(&b);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
 static void restart(void **state)
 {
 	static char want[4096], got[4096];
@@ -383,6 +397,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(turns),
 		cmocka_unit_test(leaving),
 		cmocka_unit_test(restart),
+		cmocka_unit_test(no_folder),
 	};
 	int r;
 
