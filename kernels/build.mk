@@ -65,12 +65,16 @@ $(BUILD)/obj/%.cu.o: %.cu
 
 cuda-objs: $(CU_OBJS) ## compile every kernel (needs nvcc, no GPU)
 
-# What was built with one setting must not stay for another: a file whose time changes with what it says.
+# What was built with one setting must not stay for another: files whose time changes with what they say.
 CUDA_TABLE := $(addprefix runtime/model/,ops_cuda ops_cuda_plan ops_cuda_step)
 $(CUDA_TABLE:%=$(BUILD)/obj/%.o): $(BUILD)/obj/cuda.setting
 $(BUILD)/obj/cuda.setting: cuda-setting
 	@mkdir -p $(@D)
 	@[ "$$(cat $@ 2>/dev/null)" = 'CUDA=$(or $(CUDA_ON),0)' ] || echo 'CUDA=$(or $(CUDA_ON),0)' >$@
+$(CU_OBJS): $(BUILD)/obj/cuda.flags
+$(BUILD)/obj/cuda.flags: cuda-setting
+	@mkdir -p $(@D)
+	@[ "$$(cat $@ 2>/dev/null)" = '$(NVCC) $(NVFLAGS)' ] || echo '$(NVCC) $(NVFLAGS)' >$@
 .PHONY: cuda-setting
 
 ifeq ($(CUDA_ON),1)

@@ -136,6 +136,14 @@ run_part() {
 			*) bad "what was built with another setting is built again for CUDA=$setting" ;;
 			esac
 		done
+		for arch in 87 90; do
+			make -s --no-print-directory BUILD="$BUILD/settings" CUDA_ARCHS=$arch "$BUILD/settings/obj/kernels/speed.cu.o" >&2
+			if [ "$(grep -o 'sm_[0-9]*' "$BUILD/settings/obj/kernels/speed.cu.log" | sort -u)" = sm_$arch ]; then
+				ok "what was compiled for another GPU is compiled again for SM $arch"
+			else
+				bad "what was compiled for another GPU is compiled again for SM $arch"
+			fi
+		done
 		said=$(make -s --no-print-directory BUILD="$BUILD" NVCC= CUDA=1 gpu-build 2>&1) && said="built: $said"
 		case $said in
 		gpu-build:*"nvcc was not found"*PREBUILT*) ok "without nvcc gpu-build says what to do" ;;
