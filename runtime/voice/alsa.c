@@ -59,7 +59,8 @@ int alsa_open(const char *device, bool capture, int rate, struct alsa **ret, str
 		a->pcm = NULL;
 		if (rc == -ENOENT)
 			rc = -ENODEV;
-		rc = fail(a, err, rc, "cannot be opened");
+		err_set(err, rc, "%s \"%s\": cannot be opened: %s (%s lists what there is, --sound takes one)",
+			capture ? "microphone" : "sound card", device, snd_strerror(rc), capture ? "arecord -L" : "aplay -L");
 		goto fail;
 	}
 	rc = snd_pcm_set_params(a->pcm, SND_PCM_FORMAT_S16, SND_PCM_ACCESS_RW_INTERLEAVED, 1,

@@ -633,9 +633,11 @@ static void a_missing_device_is_said(void **state)
 	struct audio_in *in;
 
 	assert_int_equal(audio_out_card("no-such-device", 16000, &out, &err), -ENODEV);
-	assert_non_null(strstr(err.text, "sound card \"no-such-device\": cannot be opened"));
+	assert_non_null(strstr(err.text, "sound card \"no-such-device\": cannot be opened: No such"));
+	assert_non_null(strstr(err.text, "aplay -L lists"));
 	assert_int_equal(audio_in_mic("no-such-device", 16000, &in, &err), -ENODEV);
-	assert_non_null(strstr(err.text, "microphone \"no-such-device\": cannot be opened"));
+	assert_non_null(strstr(err.text, "microphone \"no-such-device\": cannot be opened: No such"));
+	assert_non_null(strstr(err.text, "arecord -L lists"));
 }
 
 static void the_null_device_plays_and_records(void **state)
