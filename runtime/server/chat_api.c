@@ -96,7 +96,7 @@ void api_run_failed(struct http_req *r, int rc, const struct hearth_err *err)
 		http_error(r, 401, "invalid_api_key", NULL, "%s", err->text);
 		break;
 	case -E2BIG:
-		http_error(r, 400, "context_length_exceeded", "messages", "%s", err->text);
+		http_error(r, 400, "context_length_exceeded", NULL, "%s", err->text);
 		break;
 	case -EINVAL:
 		http_error(r, 400, "invalid_value", NULL, "%s", err->text);

@@ -175,7 +175,7 @@ bool chat_sampling(struct service *s, struct http_req *r, struct chat_request *q
 	q->sample.seed = !seed && json_is_integer(json_object_get(b, "seed")) ? 0x9e3779b97f4a7c15u : (uint64_t)seed;
 	q->n = (uint32_t)n;
 	for (i = 0; i < 2; i++) {
-		key = i ? "max_tokens" : "max_completion_tokens";
+		key = q->form == CHAT_FORM_RESPONSE ? "max_output_tokens" : i ? "max_tokens" : "max_completion_tokens";
 		if (json_is_number(json_object_get(b, key)) && !q->max_given) {
 			if (!chat_integer(r, b, key, 0, 1 << 24, &max))
 				return false;

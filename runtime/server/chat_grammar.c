@@ -75,7 +75,7 @@ bool chat_format(struct service *s, struct http_req *r, struct chat_request *q)
 {
 	const json_t *f = json_object_get(q->body, "response_format"), *schema, *js;
 	const json_t *gbnf = json_object_get(q->body, "grammar");
-	const char *type = json_string_value(json_object_get(f, "type"));
+	const char *type = json_string_value(json_object_get(f, "type")), *name = chat_name(q, "response_format");
 	struct hearth_err err = { 0 };
 	int rc = 0;
 
@@ -97,7 +97,7 @@ bool chat_format(struct service *s, struct http_req *r, struct chat_request *q)
 		/* llama-server's form: a schema beside json_object */
 		schema = json_object_get(f, "schema");
 		rc = grammar_of(s, &(struct source){ .kind = schema ? 's' : 'o', .json = schema }, &q->grammar, &err);
-		return !refused(r, rc, "response_format", &err);
+		return !refused(r, rc, name, &err);
 	}
 	if (strcmp(type, "json_schema")) {
 		http_error(r, 400, "invalid_value", "response_format", "\"response_format\" of type \"%.40s\" is not known: text, json_object or json_schema", type);
@@ -111,7 +111,7 @@ bool chat_format(struct service *s, struct http_req *r, struct chat_request *q)
 		http_error(r, 400, "invalid_value", "response_format", "\"response_format\" of type json_schema needs \"json_schema\": {\"schema\": ...}");
 		return false;
 	}
-	return !refused(r, grammar_of(s, &(struct source){ .kind = 's', .json = schema }, &q->grammar, &err), "response_format", &err);
+	return !refused(r, grammar_of(s, &(struct source){ .kind = 's', .json = schema }, &q->grammar, &err), name, &err);
 }
 
 static const char *function_name(const json_t *tool)
@@ -179,7 +179,7 @@ static bool choose(struct service *s, struct http_req *r, struct chat_request *q
 			q->no_calls = true;
 			return true;
 		}
-		http_error(r, 400, "unsupported_value", "response_format", "a forced tool call and \"response_format\" cannot both hold");
+		http_error(r, 400, "unsupported_value", chat_name(q, "response_format"), "a forced tool call and \"%s\" cannot both hold", chat_name(q, "response_format"));
 		return false;
 	}
 	q->mode = forced ? RUN_WHOLE : RUN_LAZY;

@@ -13,6 +13,7 @@
 /* Content as a text: a string, null, or parts of type text joined. */
 static const char *content_text(struct http_req *r, struct chat_request *q, const json_t *c, size_t msg)
 {
+	const char *list = chat_name(q, "messages");
 	size_t n = 0, i;
 	char *text;
 	json_t *p;
@@ -22,7 +23,7 @@ static const char *content_text(struct http_req *r, struct chat_request *q, cons
 	if (json_is_string(c))
 		return json_string_value(c);
 	if (!json_is_array(c)) {
-		http_error(r, 400, "invalid_value", "messages", "messages[%zu].content must be a text, null or a list of parts", msg);
+		http_error(r, 400, "invalid_value", list, "%s[%zu].content must be a text, null or a list of parts", list, msg);
 		return NULL;
 	}
 	json_array_foreach((json_t *)c, i, p) {
@@ -30,7 +31,7 @@ static const char *content_text(struct http_req *r, struct chat_request *q, cons
 
 		if (!type || (strcmp(type, "text") && strcmp(type, "input_text") && strcmp(type, "output_text")) ||
 		    !json_is_string(json_object_get(p, "text"))) {
-			http_error(r, 400, "unsupported_value", "messages", "messages[%zu].content[%zu]: this model takes only parts of type text, not \"%.40s\"", msg, i, type ? type : "?");
+			http_error(r, 400, "unsupported_value", list, "%s[%zu].content[%zu]: this model takes only parts of type text, not \"%.40s\"", list, msg, i, type ? type : "?");
 			return NULL;
 		}
 		n += json_string_length(json_object_get(p, "text"));
@@ -145,7 +146,8 @@ static int begin_with(struct service *s, struct chat_request *q, struct chat_msg
 
 static bool messages(struct service *s, struct http_req *r, struct chat_request *q, struct chat_msg **ret, size_t *ret_n)
 {
-	const json_t *list = json_object_get(q->body, "messages");
+	const json_t *list = json_object_get(q->body, "messages"), *told = q->form == CHAT_FORM_RESPONSE ? json_object_get(q->body, "instructions") : NULL;
+	const char *name = chat_name(q, "messages");
 	bool has_system = false;
 	struct chat_msg *m;
 	size_t i;
@@ -153,11 +155,11 @@ static bool messages(struct service *s, struct http_req *r, struct chat_request 
 	int more;
 
 	if (!json_is_array(list) || !json_array_size(list)) {
-		http_error(r, 400, "invalid_value", "messages", "\"messages\" must be a non-empty list");
+		http_error(r, 400, "invalid_value", name, "\"%s\" must be a non-empty list", name);
 		return false;
 	}
 	if (json_array_size(list) > MAX_MESSAGES) {
-		http_error(r, 400, "invalid_value", "messages", "%zu messages; at most %d are taken", json_array_size(list), MAX_MESSAGES);
+		http_error(r, 400, "invalid_value", name, "%zu messages; at most %d are taken", json_array_size(list), MAX_MESSAGES);
 		return false;
 	}
 	m = (struct chat_msg *)(void *)chat_own(q, calloc(json_array_size(list) + 2, sizeof(*m)));
@@ -177,7 +179,7 @@ static bool messages(struct service *s, struct http_req *r, struct chat_request 
 		else if (role && (!strcmp(role, "tool") || !strcmp(role, "function")))
 			m[i].role = CHAT_TOOL;
 		else {
-			http_error(r, 400, "invalid_value", "messages", "messages[%zu].role must be system, developer, user, assistant or tool", i);
+			http_error(r, 400, "invalid_value", name, "%s[%zu].role must be system, developer, user, assistant or tool", name, i);
 			return false;
 		}
 		has_system |= m[i].role == CHAT_SYSTEM;
@@ -190,10 +192,11 @@ static bool messages(struct service *s, struct http_req *r, struct chat_request 
 	}
 	*ret = m;
 	*ret_n = json_array_size(list);
-	if (!has_system) {
-		struct chat_msg first[2] = { 0 };
+	/* A response's instructions stand before its input. */
+	if (!has_system || told) {
+		struct chat_msg first[2] = { { .role = CHAT_SYSTEM, .content = json_string_value(told) } };
 
-		more = begin_with(s, q, first);
+		more = told ? 1 : begin_with(s, q, first);
 		if (more < 0) {
 			http_error(r, 500, NULL, NULL, "out of memory");
 			return false;
@@ -263,7 +266,7 @@ bool chat_encode_messages(struct service *s, struct http_req *r, struct chat_req
 	}
 	rc = chat_encode(s->chat, s->tok, m, n, &co, &q->tokens, &err);
 	if (rc) {
-		http_error(r, rc == -ENOMEM ? 500 : 400, "invalid_value", "messages", "%s", err.text);
+		http_error(r, rc == -ENOMEM ? 500 : 400, "invalid_value", chat_name(q, "messages"), "%s", err.text);
 		return false;
 	}
 	return true;

@@ -12,6 +12,9 @@
 /* Keeps @text (malloced) until the request is done; NULL in, NULL out. */
 char *chat_own(struct chat_request *q, char *text);
 
+/* What the client calls the field that chat completions call @field. */
+const char *chat_name(const struct chat_request *q, const char *field);
+
 /* b[key], where it is there and not null, into *v. */
 bool chat_number(struct http_req *r, const json_t *b, const char *key, double min, double max, double *v);
 bool chat_integer(struct http_req *r, const json_t *b, const char *key, json_int_t min, json_int_t max, json_int_t *v);

@@ -218,14 +218,14 @@ static bool room(struct service *s, struct http_req *r, struct chat_request *q)
 	struct keyring_limits l = keyring_limits(s->keys, http_who(r));
 
 	if (q->tokens.n >= ctx) {
-		http_error(r, 400, "context_length_exceeded", q->chat ? "messages" : "prompt",
+		http_error(r, 400, "context_length_exceeded", chat_name(q, "messages"),
 			   "the prompt is %zu tokens; this server's context is %u tokens, and at least one must be left for the answer", q->tokens.n, ctx);
 		return false;
 	}
 	cap = l.max_tokens;
 	most = service_most_tokens(s, http_who(r));
 	if (q->tokens.n >= most) {
-		http_error(r, 400, "context_length_exceeded", q->chat ? "messages" : "prompt",
+		http_error(r, 400, "context_length_exceeded", chat_name(q, "messages"),
 			   "the prompt is %zu tokens; the budget of cache of the key or its tenant holds %u, and at least one must be left for the answer", q->tokens.n, most);
 		return false;
 	}
@@ -241,10 +241,24 @@ bool chat_request_parse(struct service *s, struct http_req *r, bool chat, struct
 	json_t *body = http_json(r);
 
 	memset(q, 0, sizeof(*q));
-	return body && chat_request_from(s, r, body, chat, q);
+	return body && chat_request_from(s, r, body, chat ? CHAT_FORM_CHAT : CHAT_FORM_COMPLETION, q);
 }
 
-bool chat_request_from(struct service *s, struct http_req *r, json_t *body, bool chat, struct chat_request *q)
+const char *chat_name(const struct chat_request *q, const char *field)
+{
+	static const struct {
+		const char *chat, *completion, *response;
+	} names[] = {
+		{ "messages", "prompt", "input" }, { "response_format", "response_format", "text" },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(names[i].chat, field))
+			return q->form == CHAT_FORM_RESPONSE ? names[i].response : q->form == CHAT_FORM_CHAT ? names[i].chat : names[i].completion;
+	return field;
+}
+
+bool chat_request_from(struct service *s, struct http_req *r, json_t *body, enum chat_form form, struct chat_request *q)
 {
 	static const char *const known[] = {
 		"model", "messages", "prompt", "tools", "tool_choice", "parallel_tool_calls", "response_format", "grammar", "stop", "seed", "n",
@@ -254,17 +268,19 @@ bool chat_request_from(struct service *s, struct http_req *r, json_t *body, bool
 	};
 
 	memset(q, 0, sizeof(*q));
-	q->chat = chat;
+	q->form = form;
+	q->chat = form != CHAT_FORM_COMPLETION;
 	q->body = body;
 	if (!q->body) {
 		http_error(r, 500, NULL, NULL, "out of memory");
 		return false;
 	}
-	if (!chat_request_fields(r, q->body, known) || !chat_only_text(r, q->body) || !chat_request_model(s, r, q->body) || !chat_sampling(s, r, q) || !priority(s, r, q))
+	/* A response's were looked at where they had their own names. */
+	if ((form != CHAT_FORM_RESPONSE && !chat_request_fields(r, q->body, known)) || !chat_only_text(r, q->body) || !chat_request_model(s, r, q->body) || !chat_sampling(s, r, q) || !priority(s, r, q))
 		return false;
-	if (!(chat ? chat_encode_messages(s, r, q, NULL) : encode_plain(s, r, q)))
+	if (!(q->chat ? chat_encode_messages(s, r, q, NULL) : encode_plain(s, r, q)))
 		return false;
-	if (!chat_format(s, r, q) || (chat && !chat_choice(s, r, q)))
+	if (!chat_format(s, r, q) || (q->chat && !chat_choice(s, r, q)))
 		return false;
 	/* What a form needs is written however unwanted: then it always ends as what it is. */
 	for (uint32_t i = 0; q->grammar && i < q->sample.n_bias; i++)
@@ -276,6 +292,7 @@ bool chat_request_from(struct service *s, struct http_req *r, json_t *body, bool
 bool chat_request_messages(struct service *s, struct http_req *r, struct chat_request *q, char **ret_prompt)
 {
 	memset(q, 0, sizeof(*q));
+	q->form = CHAT_FORM_CHAT;
 	q->chat = true;
 	q->body = http_json(r);
 	return q->body && chat_request_model(s, r, q->body) && chat_encode_messages(s, r, q, ret_prompt);

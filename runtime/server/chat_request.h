@@ -14,6 +14,9 @@
 #define CHAT_MAX_STOP 16
 #define CHAT_MAX_N    8
 
+/* Whose fields a request brings, and so what its refusals call them. */
+enum chat_form { CHAT_FORM_COMPLETION, CHAT_FORM_CHAT, CHAT_FORM_RESPONSE };
+
 struct chat_request {
 	json_t *body;              /* owned; texts below point into it */
 	struct tok_ids tokens;
@@ -31,6 +34,7 @@ struct chat_request {
 	enum run_mode mode;
 	struct grammar *grammar;
 	bool no_calls;
+	enum chat_form form;
 	bool chat;                 /* else: completions */
 	char **owned;              /* texts made while parsing */
 	size_t n_owned;
@@ -41,8 +45,8 @@ struct chat_request {
  * chat_request_done() either way.
  */
 bool chat_request_parse(struct service *s, struct http_req *r, bool chat, struct chat_request *q);
-/* The same from a body made elsewhere (stolen; may be NULL: out of memory). */
-bool chat_request_from(struct service *s, struct http_req *r, json_t *body, bool chat, struct chat_request *q);
+/* The same from a body made elsewhere (stolen; may be NULL: out of memory), whose fields were called as @form has them. */
+bool chat_request_from(struct service *s, struct http_req *r, json_t *body, enum chat_form form, struct chat_request *q);
 /* Messages and tools only, without sampling: for token counts and templates. */
 bool chat_request_messages(struct service *s, struct http_req *r, struct chat_request *q, char **ret_prompt);
 void chat_request_done(struct chat_request *q);

@@ -20,19 +20,68 @@
 
 /* -- the request, as chat ------------------------------------------------------------- */
 
-static json_t *as_message(const json_t *item)
+/* input[@i] as a message; NULL: refused. */
+static json_t *as_message(struct http_req *r, const json_t *item, size_t i)
 {
-	const char *type = json_string_value(json_object_get(item, "type"));
+	const char *type = json_string_value(json_object_get(item, "type")), *id = json_string_value(json_object_get(item, "call_id"));
+	const json_t *content = json_object_get(item, "content"), *name = json_object_get(item, "name"), *args = json_object_get(item, "arguments");
+	const json_t *output = json_object_get(item, "output"), *lacks = NULL;
+	const char *what;
+	json_t *m = NULL;
 
-	if (!type || !strcmp(type, "message"))
-		return json_pack("{s:O,s:O}", "role", json_object_get(item, "role"), "content", json_object_get(item, "content"));
-	if (!strcmp(type, "function_call"))
-		return json_pack("{s:s,s:n,s:[{s:s,s:s,s:{s:O,s:O}}]}", "role", "assistant", "content", "tool_calls",
-				 "id", json_string_value(json_object_get(item, "call_id")) ? json_string_value(json_object_get(item, "call_id")) : "",
-				 "type", "function", "function", "name", json_object_get(item, "name"), "arguments", json_object_get(item, "arguments"));
-	if (!strcmp(type, "function_call_output"))
-		return json_pack("{s:s,s:O}", "role", "tool", "content", json_object_get(item, "output"));
+	if (!json_is_object(item)) {
+		http_error(r, 400, "invalid_value", "input", "input[%zu] must be an object", i);
+		return NULL;
+	}
+	if (!type || !strcmp(type, "message")) {
+		what = "content";
+		lacks = content;
+		m = json_pack("{s:O*,s:O*}", "role", json_object_get(item, "role"), "content", content);
+	} else if (!strcmp(type, "function_call")) {
+		what = json_is_string(name) ? "arguments" : "name";
+		lacks = json_is_string(name) ? args : NULL;
+		m = json_pack("{s:s,s:n,s:[{s:s,s:s,s:{s:O*,s:O*}}]}", "role", "assistant", "content", "tool_calls",
+			      "id", id ? id : "", "type", "function", "function", "name", name, "arguments", args);
+	} else if (!strcmp(type, "function_call_output")) {
+		what = "output";
+		lacks = output;
+		m = json_pack("{s:s,s:O*}", "role", "tool", "content", output);
+	} else {
+		http_error(r, 400, "unsupported_value", "input", "input[%zu] of type \"%.40s\" is not taken: message, function_call or function_call_output", i, type);
+		return NULL;
+	}
+	if (m && lacks)
+		return m;
+	json_decref(m);
+	if (lacks)
+		http_error(r, 500, NULL, NULL, "out of memory");
+	else
+		http_error(r, 400, "invalid_value", "input", "input[%zu] has no \"%s\"", i, what);
 	return NULL;
+}
+
+/* "text": {"format": ...} as chat completions write it, into @c; false: refused. */
+static bool as_format(struct http_req *r, const json_t *b, json_t *c)
+{
+	const json_t *fmt = json_object_get(json_object_get(b, "text"), "format"), *schema = json_object_get(fmt, "schema");
+	const char *type = json_string_value(json_object_get(fmt, "type"));
+
+	if (!fmt || json_is_null(fmt))
+		return true;
+	if (!type || (strcmp(type, "text") && strcmp(type, "json_object") && strcmp(type, "json_schema"))) {
+		http_error(r, 400, "invalid_value", "text", "\"text\": {\"format\": ...} needs a \"type\": text, json_object or json_schema");
+		return false;
+	}
+	if (strcmp(type, "json_schema")) {
+		json_object_set_new(c, "response_format", json_pack("{s:s}", "type", type));
+		return true;
+	}
+	if (!schema) {
+		http_error(r, 400, "invalid_value", "text", "\"text\": {\"format\": ...} of type json_schema needs \"schema\"");
+		return false;
+	}
+	json_object_set_new(c, "response_format", json_pack("{s:s,s:{s:O}}", "type", type, "json_schema", "schema", schema));
+	return true;
 }
 
 static void copy(json_t *to, const char *as, const json_t *from, const char *key)
@@ -76,13 +125,13 @@ static bool shaped(struct http_req *r, const json_t *b)
 
 json_t *responses_as_chat(struct http_req *r, const json_t *b)
 {
-	static const char *const same[] = { "model", "temperature", "top_p", "stream", "parallel_tool_calls", "seed", "prompt_cache_key", "conversation_id", "user", "nvext" };
+	static const char *const same[] = { "model", "instructions", "max_output_tokens", "temperature", "top_p", "stream", "parallel_tool_calls", "seed", "prompt_cache_key", "conversation_id", "user", "nvext" };
 	static const char *const known[] = {
 		"model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "temperature", "top_p", "stream", "stream_options", "seed",
 		"prompt_cache_key", "conversation_id", "nvext", "max_output_tokens", "reasoning", "text", "previous_response_id", "background", "include",
 		"truncation", NULL,
 	};
-	const json_t *input = json_object_get(b, "input"), *tools = json_object_get(b, "tools"), *fmt = json_object_get(json_object_get(b, "text"), "format");
+	const json_t *input = json_object_get(b, "input"), *tools = json_object_get(b, "tools"), *effort = json_object_get(json_object_get(b, "reasoning"), "effort");
 	const char *word;
 	json_t *c, *msgs, *list, *v, *m;
 	size_t i;
@@ -104,18 +153,13 @@ json_t *responses_as_chat(struct http_req *r, const json_t *b)
 	}
 	c = json_object();
 	msgs = json_array();
-	if (json_is_string(json_object_get(b, "instructions")))
-		json_array_append_new(msgs, json_pack("{s:s,s:O}", "role", "system", "content", json_object_get(b, "instructions")));
 	if (json_is_string(input)) {
 		json_array_append_new(msgs, json_pack("{s:s,s:O}", "role", "user", "content", input));
 	} else if (json_is_array(input)) {
 		json_array_foreach((json_t *)input, i, v) {
-			m = as_message(v);
-			if (!m) {
-				word = json_string_value(json_object_get(v, "type"));
-				http_error(r, 400, "unsupported_value", "input", "input[%zu] of type \"%.40s\" is not taken: message, function_call or function_call_output", i, word ? word : "?");
+			m = as_message(r, v, i);
+			if (!m)
 				goto fail;
-			}
 			json_array_append_new(msgs, m);
 		}
 	} else {
@@ -126,7 +170,10 @@ json_t *responses_as_chat(struct http_req *r, const json_t *b)
 	msgs = NULL;
 	for (i = 0; i < sizeof(same) / sizeof(same[0]); i++)
 		copy(c, same[i], b, same[i]);
-	copy(c, "max_tokens", b, "max_output_tokens");
+	if (effort && !json_is_null(effort) && !json_is_string(effort)) {
+		http_error(r, 400, "invalid_value", "reasoning", "\"reasoning\": {\"effort\": ...} must be a text");
+		goto fail;
+	}
 	copy(c, "reasoning_effort", json_object_get(b, "reasoning"), "effort");
 	if (json_is_array(tools)) {
 		list = json_array();
@@ -137,6 +184,10 @@ json_t *responses_as_chat(struct http_req *r, const json_t *b)
 				http_error(r, 400, "unsupported_value", "tools", "tools[%zu] of type \"%.40s\" is not served here: only function", i, word ? word : "?");
 				goto fail;
 			}
+			if (!json_is_string(json_object_get(v, "name"))) {
+				http_error(r, 400, "invalid_value", "tools", "tools[%zu] must be {\"type\": \"function\", \"name\": ...}", i);
+				goto fail;
+			}
 			m = json_object();
 			copy(m, "name", v, "name");
 			copy(m, "description", v, "description");
@@ -145,11 +196,8 @@ json_t *responses_as_chat(struct http_req *r, const json_t *b)
 		}
 	}
 	copy(c, "tool_choice", b, "tool_choice");
-	word = json_string_value(json_object_get(fmt, "type"));
-	if (word && !strcmp(word, "json_schema"))
-		json_object_set_new(c, "response_format", json_pack("{s:s,s:{s:O?}}", "type", "json_schema", "json_schema", "schema", json_object_get(fmt, "schema")));
-	else if (word && strcmp(word, "text"))
-		json_object_set_new(c, "response_format", json_pack("{s:s}", "type", word));
+	if (!as_format(r, b, c))
+		goto fail;
 	return c;
 fail:
 	json_decref(msgs);
@@ -403,7 +451,7 @@ void api_responses(struct http_req *r, void *service)
 	b = http_json(r);
 	c = b ? responses_as_chat(r, b) : NULL;
 	json_decref(b);
-	if (!c || !chat_request_from(s, r, c, true, &j->q)) {
+	if (!c || !chat_request_from(s, r, c, CHAT_FORM_RESPONSE, &j->q)) {
 		s->refused++;
 		response_free(j);
 		return;

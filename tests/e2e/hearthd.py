@@ -384,6 +384,27 @@ def test_responses(d):
                              ("log-probabilities", {"input": "x", "include": ["message.output_text.logprobs"]}, "logprobs"), ("some of them", {"input": "x", "top_logprobs": 2}, "top_logprobs")):
         s, j, _ = call(d, "POST", "/v1/responses", body)
         check(s == 400 and word in json.dumps(j), "responses refused: " + name, j)
+    # what was sent is called what the client calls it
+    deny = {"type": "json_schema", "schema": {"type": "object", "properties": {"a": {"$ref": "https://example.org/x"}}, "required": ["a"]}}
+    user = {"role": "user", "content": "x"}
+    for name, body, param, said in (("a role", {"input": [user, {"role": "king", "content": "x"}]}, "input", "input[1].role"),
+                                    ("a content", {"instructions": "Be brief.", "input": [user, {"role": "user", "content": 3}]}, "input", "input[1].content"),
+                                    ("a picture", {"input": [{"role": "user", "content": [{"type": "input_text", "text": "x"}, {"type": "input_image", "image_url": "x"}]}]}, "input", "input[0].content[1]"),
+                                    ("no content", {"input": [user, {"role": "user"}]}, "input", 'input[1] has no "content"'),
+                                    ("a call of nothing", {"input": [user, {"type": "function_call", "call_id": "a", "arguments": "{}"}]}, "input", 'input[1] has no "name"'),
+                                    ("no output", {"input": [user, {"type": "function_call_output", "call_id": "a"}]}, "input", 'input[1] has no "output"'),
+                                    ("an item that is a text", {"input": ["x"]}, "input", "input[0]"), ("an empty list", {"input": []}, "input", '"input"'),
+                                    ("too long an input", {"input": "word " * 5000}, "input", "context"), ("a limit", {"input": "x", "max_output_tokens": "many"}, "max_output_tokens", '"max_output_tokens"'),
+                                    ("an effort", {"input": "x", "reasoning": {"effort": 3}}, "reasoning", "effort"), ("a schema", {"input": "x", "text": {"format": deny}}, "text", "$ref"),
+                                    ("a format", {"input": "x", "text": {"format": {"type": "xml"}}}, "text", "format"), ("a format that is a text", {"input": "x", "text": {"format": "json"}}, "text", "format"),
+                                    ("no schema", {"input": "x", "text": {"format": {"type": "json_schema"}}}, "text", "schema"),
+                                    ("a call and a format", {"input": "x", "tools": tools, "tool_choice": "required", "text": {"format": {"type": "json_object"}}}, "text", '"text"'),
+                                    ("a tool without a name", {"input": "x", "tools": [{"type": "function"}]}, "tools", '"name"')):
+        s, j, _ = call(d, "POST", "/v1/responses", body)
+        e = j["error"] if s == 400 else {}
+        check(e.get("param") == param and said in e["message"] and "messages" not in e["message"] and "response_format" not in e["message"], "responses name the client's own field: " + name, (s, j))
+    s, j, _ = call(d, "POST", "/v1/completions", {"prompt": "word " * 5000})
+    check(s == 400 and j["error"]["param"] == "prompt", "and so do completions", j)
     # Home Assistant's OpenAI conversation, with all that it says
     s, j, _ = call(d, "POST", "/v1/responses", {"model": "home", "input": [{"type": "message", "role": "developer", "content": SYSTEM}, {"type": "message", "role": "user", "content": "hello"}],
                    "max_output_tokens": 8, "top_p": 1.0, "temperature": 1.0, "user": "01J", "store": False, "service_tier": "auto", "text": {"verbosity": "medium"}, "top_logprobs": 0,

@@ -100,7 +100,7 @@ static void a_request(const char *text, size_t n, unsigned int kind)
 		json_t *b = http_json(&r), *c = b ? responses_as_chat(&r, b) : NULL;
 
 		json_decref(b);
-		ok = c && chat_request_from(s, &r, c, true, &q);
+		ok = c && chat_request_from(s, &r, c, CHAT_FORM_RESPONSE, &q);
 	} else {
 		ok = chat_request_parse(s, &r, kind == 0, &q);
 	}
