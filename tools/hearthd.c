@@ -73,6 +73,7 @@ static const struct http_route routes[] = {
 	{ "GET", "/v1/audio/voices", 0, api_voices },
 	{ "GET", "/v1/realtime", HTTP_UPGRADE, api_realtime },
 	{ "POST", "/v1/responses", 0, api_responses },
+	{ "POST", "/v1/responses/input_tokens", 0, api_count_response },
 	{ "POST", "/v1/embeddings", 0, api_embeddings },
 	{ "POST", "/tokenize", 0, api_tokenize },
 	{ "POST", "/detokenize", 0, api_detokenize },

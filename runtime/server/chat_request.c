@@ -289,11 +289,11 @@ bool chat_request_from(struct service *s, struct http_req *r, json_t *body, enum
 	return caching(s, r, q) && room(s, r, q);
 }
 
-bool chat_request_messages(struct service *s, struct http_req *r, struct chat_request *q, char **ret_prompt)
+bool chat_request_messages(struct service *s, struct http_req *r, json_t *body, enum chat_form form, struct chat_request *q, char **ret_prompt)
 {
 	memset(q, 0, sizeof(*q));
-	q->form = CHAT_FORM_CHAT;
+	q->form = form;
 	q->chat = true;
-	q->body = http_json(r);
+	q->body = body;
 	return q->body && chat_request_model(s, r, q->body) && chat_encode_messages(s, r, q, ret_prompt);
 }

@@ -47,8 +47,8 @@ struct chat_request {
 bool chat_request_parse(struct service *s, struct http_req *r, bool chat, struct chat_request *q);
 /* The same from a body made elsewhere (stolen; may be NULL: out of memory), whose fields were called as @form has them. */
 bool chat_request_from(struct service *s, struct http_req *r, json_t *body, enum chat_form form, struct chat_request *q);
-/* Messages and tools only, without sampling: for token counts and templates. */
-bool chat_request_messages(struct service *s, struct http_req *r, struct chat_request *q, char **ret_prompt);
+/* Messages and tools only, without sampling: for token counts and templates. @body as of chat_request_from(). */
+bool chat_request_messages(struct service *s, struct http_req *r, json_t *body, enum chat_form form, struct chat_request *q, char **ret_prompt);
 void chat_request_done(struct chat_request *q);
 /* False, and the refusal sent: @b has a field that is neither in @known (ends with NULL) nor one to be ignored. */
 bool chat_request_fields(struct http_req *r, const json_t *b, const char *const *known);

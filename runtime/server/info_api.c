@@ -11,6 +11,7 @@
 #include "dev/hearth.h"
 #include "server/chat_request.h"
 #include "server/grammars.h"
+#include "server/responses_api.h"
 #include "server/service.h"
 #include "server/tenants.h"
 
@@ -365,17 +366,30 @@ void api_apply_template(struct http_req *r, void *service)
 	struct chat_request q;
 	char *prompt = NULL;
 
-	if (chat_request_messages(service, r, &q, &prompt))
+	if (chat_request_messages(service, r, http_json(r), CHAT_FORM_CHAT, &q, &prompt))
 		http_reply_json(r, 200, json_pack("{s:s}", "prompt", prompt ? prompt : ""));
 	free(prompt);
 	chat_request_done(&q);
 }
 
-void api_count_tokens(struct http_req *r, void *service)
+static void count(struct http_req *r, void *service, json_t *body, enum chat_form form)
 {
 	struct chat_request q;
 
-	if (chat_request_messages(service, r, &q, NULL))
+	if (chat_request_messages(service, r, body, form, &q, NULL))
 		http_reply_json(r, 200, json_pack("{s:s,s:I}", "object", "response.input_tokens", "input_tokens", (json_int_t)q.tokens.n));
 	chat_request_done(&q);
+}
+
+void api_count_tokens(struct http_req *r, void *service)
+{
+	count(r, service, http_json(r), CHAT_FORM_CHAT);
+}
+
+void api_count_response(struct http_req *r, void *service)
+{
+	json_t *b = http_json(r);
+
+	count(r, service, b ? responses_as_chat(r, b) : NULL, CHAT_FORM_RESPONSE);
+	json_decref(b);
 }

@@ -13,6 +13,7 @@ void api_tokenize(struct http_req *r, void *service);      /* POST /tokenize */
 void api_detokenize(struct http_req *r, void *service);    /* POST /detokenize */
 void api_apply_template(struct http_req *r, void *service);/* POST /apply-template */
 void api_count_tokens(struct http_req *r, void *service);  /* POST /v1/chat/completions/input_tokens */
+void api_count_response(struct http_req *r, void *service);/* POST /v1/responses/input_tokens */
 void api_memory(struct http_req *r, void *service);        /* GET /v1/memory: tenants and pools */
 
 #endif

@@ -384,6 +384,18 @@ def test_responses(d):
                              ("log-probabilities", {"input": "x", "include": ["message.output_text.logprobs"]}, "logprobs"), ("some of them", {"input": "x", "top_logprobs": 2}, "top_logprobs")):
         s, j, _ = call(d, "POST", "/v1/responses", body)
         check(s == 400 and word in json.dumps(j), "responses refused: " + name, j)
+    # what a request would read, counted before it is made, and also of one that is too long to be made
+    for name, body in (("a text", {"input": "hi"}), ("instructions", {"instructions": SYSTEM, "input": "hi"}), ("tools", {"input": "hi", "tools": tools, "tool_choice": "auto", "parallel_tool_calls": True}),
+                       ("a conversation", {"model": "home", "instructions": "Be brief.", "truncation": "disabled", "reasoning": {"effort": "low"}, "text": {"format": {"type": "text"}}, "input": [
+                           {"role": "user", "content": [{"type": "input_text", "text": "what time is it"}]}, {"type": "function_call", "call_id": "a", "name": "GetDateTime", "arguments": "{}"},
+                           {"type": "function_call_output", "call_id": "a", "output": "{}"}, {"role": "user", "content": "thanks"}]})):
+        s, j, _ = call(d, "POST", "/v1/responses/input_tokens", body)
+        n = call(d, "POST", "/v1/responses", {**body, "max_output_tokens": 1})[1]["usage"]["input_tokens"]
+        check(s == 200 and j == {"object": "response.input_tokens", "input_tokens": n}, "the tokens of a response's input: " + name, (s, j, n))
+    s, j, _ = call(d, "POST", "/v1/responses/input_tokens", {"input": "word " * 5000})
+    check(s == 200 and j["input_tokens"] >= 5000, "also of what is over the context", (s, j))
+    s, j, _ = call(d, "POST", "/v1/responses/input_tokens", {"input": [{"role": "king", "content": "x"}]})
+    check(s == 400 and j["error"]["param"] == "input" and "input[0].role" in j["error"]["message"], "what could not be asked is not counted", (s, j))
     # what was sent is called what the client calls it
     deny = {"type": "json_schema", "schema": {"type": "object", "properties": {"a": {"$ref": "https://example.org/x"}}, "required": ["a"]}}
     user = {"role": "user", "content": "x"}
