@@ -105,6 +105,7 @@ static void update(struct rt_session *c, const json_t *event)
 	const char *word, *voice;
 	struct hearth_err err = { 0 };
 	json_t *list = NULL, *t;
+	enum rt_choice which;
 	bool speak = c->audio_out;
 	size_t i;
 
@@ -140,11 +141,8 @@ static void update(struct rt_session *c, const json_t *event)
 	if (!rt_temperature(c, event, json_object_get(s, "temperature"), "session.temperature", &temperature) ||
 	    !rt_max_tokens(c, event, max, "session.max_output_tokens", &max_tokens))
 		return;
-	word = json_string_value(choice);
-	if (choice && !json_is_object(choice) && (!word || (strcmp(word, "auto") && strcmp(word, "none") && strcmp(word, "required")))) {
-		refuse(c, event, "invalid_value", "session.tool_choice", "\"tool_choice\" must be none, auto, required or a function");
+	if (!rt_tool_choice(c, event, choice, "session.tool_choice", &which, &word))
 		return;
-	}
 	voice = json_string_value(json_object_get(s, "voice")) ? json_string_value(json_object_get(s, "voice")) : json_string_value(json_object_get(out, "voice"));
 	if (tools && !json_is_array(tools)) {
 		refuse(c, event, "invalid_value", "session.tools", "\"tools\" must be a list");
@@ -161,7 +159,7 @@ static void update(struct rt_session *c, const json_t *event)
 		json_decref(c->tools);
 		c->tools = list;
 	}
-	if (choice) {
+	if (choice && !json_is_null(choice)) {
 		json_decref(c->tool_choice);
 		c->tool_choice = json_deep_copy(choice);
 	}

@@ -451,6 +451,7 @@ static bool read_ask(struct rt_session *c, const json_t *event, struct rt_ask *k
 	const json_t *r = json_object_get(event, "response"), *v, *mods;
 	const char *word;
 	struct hearth_err err = { 0 };
+	bool found = false;
 	size_t i;
 	json_t *t;
 
@@ -487,24 +488,20 @@ static bool read_ask(struct rt_session *c, const json_t *event, struct rt_ask *k
 	if (!rt_max_tokens(c, event, v, "response.max_output_tokens", &k->max_tokens))
 		return false;
 	v = json_object_get(r, "tool_choice") ? json_object_get(r, "tool_choice") : c->tool_choice;
-	word = json_string_value(v);
-	if (!json_is_object(v) && !json_is_null(v) && (!word || (strcmp(word, "auto") && strcmp(word, "none") && strcmp(word, "required")))) {
-		rt_send_error(c, event, "invalid_value", "response.tool_choice", "\"tool_choice\" must be none, auto, required or a function");
+	if (!rt_tool_choice(c, event, v, "response.tool_choice", &k->choice, &word))
 		return false;
-	}
-	if (json_is_object(v)) {
-		word = json_string_value(json_object_get(v, "name"));
-		if (!word)
-			word = json_string_value(json_object_get(json_object_get(v, "function"), "name"));
-		k->tool = word ? strdup(word) : NULL;
-		k->choice = RT_REQUIRED;
-	} else if (word) {
-		k->choice = !strcmp(word, "none") ? RT_NONE : !strcmp(word, "required") ? RT_REQUIRED : RT_AUTO;
-	}
 	if (k->choice == RT_REQUIRED && !json_array_size(k->tools)) {
 		rt_send_error(c, event, "invalid_value", "response.tool_choice", "\"tool_choice\" asks for a call, but there are no tools");
 		return false;
 	}
+	json_array_foreach(k->tools, i, t)
+		found |= word && !strcmp(word, json_string_value(json_object_get(json_object_get(t, "function"), "name")));
+	if (word && !found) {
+		snprintf(err.text, sizeof(err.text), "\"tool_choice\" names \"%.60s\", which is not among the tools", word);
+		rt_send_error(c, event, "invalid_value", "response.tool_choice", err.text);
+		return false;
+	}
+	k->tool = word ? strdup(word) : NULL;
 	v = json_object_get(r, "metadata");
 	k->metadata = json_is_object(v) ? json_deep_copy(v) : NULL;
 	return true;

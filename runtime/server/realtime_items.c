@@ -223,6 +223,27 @@ bool rt_max_tokens(struct rt_session *c, const json_t *event, const json_t *v, c
 	return true;
 }
 
+bool rt_tool_choice(struct rt_session *c, const json_t *event, const json_t *v, const char *param, enum rt_choice *ret, const char **ret_name)
+{
+	const char *word = json_string_value(v), *type = json_string_value(json_object_get(v, "type"));
+
+	*ret = RT_AUTO;
+	*ret_name = NULL;
+	if (!v || json_is_null(v) || (word && !strcmp(word, "auto")))
+		return true;
+	if (type && !strcmp(type, "function")) {
+		*ret_name = json_string_value(json_object_get(v, "name"));
+		if (!*ret_name)
+			*ret_name = json_string_value(json_object_get(json_object_get(v, "function"), "name"));
+	}
+	if (!*ret_name && !(word && (!strcmp(word, "none") || !strcmp(word, "required")))) {
+		rt_send_error(c, event, "invalid_value", param, "\"tool_choice\" must be none, auto, required or a function: {\"type\": \"function\", \"name\": ...}");
+		return false;
+	}
+	*ret = *ret_name || !strcmp(word, "required") ? RT_REQUIRED : RT_NONE;
+	return true;
+}
+
 void rt_set_text(char **to, const json_t *j)
 {
 	if (!json_is_string(j))

@@ -51,7 +51,7 @@ struct rt_ask {
 	char *instructions;        /* NULL: none */
 	json_t *tools;             /* array */
 	char *tool;                /* the one to call, NULL: any */
-	enum { RT_AUTO, RT_NONE, RT_REQUIRED } choice;
+	enum rt_choice { RT_AUTO, RT_NONE, RT_REQUIRED } choice;
 	double temperature;
 	uint32_t max_tokens;       /* 0: what fits */
 	bool audio;
@@ -126,6 +126,8 @@ void rt_set_text(char **to, const json_t *j);
 /* What a client may say of an answer; absent or null leaves *to. False: refused, the error is sent. */
 bool rt_temperature(struct rt_session *c, const json_t *event, const json_t *v, const char *param, double *to);
 bool rt_max_tokens(struct rt_session *c, const json_t *event, const json_t *v, const char *param, uint32_t *to);
+/* *ret_name is a string of @v, or NULL where no function is named. */
+bool rt_tool_choice(struct rt_session *c, const json_t *event, const json_t *v, const char *param, enum rt_choice *ret, const char **ret_name);
 /* OpenAI's tools as the grammar wants them; NULL and a sentence when one cannot be enforced. */
 json_t *rt_tools(const json_t *tools, struct hearth_err *err);
 

@@ -144,6 +144,7 @@ def test_refusals(d):
     w = WebSocket(d.port, "/v1/realtime")
     w.read()
     user = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}
+    tool = {"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}}
     for name, msg, param in (
             ("an array", b"[]", None), ("a number", b"7", None), ("no type", {}, None), ("deep nesting", b"[" * 5000, None), ("invalid escape", b'"\\q"', None),
             ("session is a text", {"type": "session.update", "session": "x"}, "session"),
@@ -153,6 +154,8 @@ def test_refusals(d):
             ("temperature", {"type": "session.update", "session": {"temperature": 9}}, "session.temperature"),
             ("tokens", {"type": "session.update", "session": {"max_output_tokens": -4}}, "session.max_output_tokens"),
             ("tool_choice", {"type": "session.update", "session": {"tool_choice": "maybe"}}, "session.tool_choice"),
+            ("tool_choice of a function without a name", {"type": "session.update", "session": {"tool_choice": {"type": "function"}}}, "session.tool_choice"),
+            ("tool_choice of another type", {"type": "session.update", "session": {"tool_choice": {"type": "mcp", "server_label": "x", "name": "f"}}}, "session.tool_choice"),
             ("tools", {"type": "session.update", "session": {"tools": {}}}, "session.tools"),
             ("a tool that is none", {"type": "session.update", "session": {"tools": [{"type": "mcp"}]}}, "session.tools"),
             ("VAD type", {"type": "session.update", "session": {"turn_detection": {"type": "psychic"}}}, "session.turn_detection"),
@@ -170,6 +173,8 @@ def test_refusals(d):
             ("temperature of a response", {"type": "response.create", "response": {"temperature": -1}}, "response.temperature"),
             ("tokens of a response", {"type": "response.create", "response": {"max_output_tokens": -4}}, "response.max_output_tokens"),
             ("tool_choice of a response", {"type": "response.create", "response": {"tool_choice": "maybe"}}, "response.tool_choice"),
+            ("tool_choice of a response without a name", {"type": "response.create", "response": {"tools": [tool], "tool_choice": {"type": "function"}}}, "response.tool_choice"),
+            ("tool_choice of no tool", {"type": "response.create", "response": {"tools": [tool], "tool_choice": {"type": "function", "name": "g"}}}, "response.tool_choice"),
             ("response with a bad tool", {"type": "response.create", "response": {"tools": [{"type": "function", "name": "f", "parameters": {"not": {}}}]}}, "response.tools"),
             ("audio missing", {"type": "input_audio_buffer.append"}, "audio")):
         w.send(msg if isinstance(msg, bytes) else {**msg, "event_id": "e7"})
