@@ -144,11 +144,38 @@ bool chat_only_text(struct http_req *r, const json_t *b)
 	return true;
 }
 
+/* How many tokens may be made, by any of its names; -1, which llama.cpp's clients send, is no limit but the context's. */
+static bool most_tokens(struct http_req *r, struct chat_request *q)
+{
+	static const char *const chat[] = { "max_completion_tokens", "max_tokens", "n_predict" }, *const response[] = { "max_output_tokens" };
+	const bool resp = q->form == CHAT_FORM_RESPONSE;
+	const char *const *keys = resp ? response : chat, *said = NULL;
+	json_int_t max = 0, v = 0;
+
+	for (size_t i = 0; i < (resp ? 1 : 3); i++) {
+		const json_t *j = json_object_get(q->body, keys[i]);
+
+		if (!j || json_is_null(j))
+			continue;
+		if (!chat_integer(r, q->body, keys[i], -1, 1 << 24, &v))
+			return false;
+		if (said && v != max) {
+			http_error(r, 400, "invalid_value", keys[i], "\"%s\" and \"%s\" say the same thing, and not the same number", said, keys[i]);
+			return false;
+		}
+		said = keys[i];
+		max = v;
+	}
+	q->max_given = said && max >= 0;
+	q->max_tokens = q->max_given ? (uint32_t)max : 0;
+	return true;
+}
+
 bool chat_sampling(struct service *s, struct http_req *r, struct chat_request *q)
 {
 	const json_t *b = q->body, *j;
 	double temp = 1, top_p = 1, min_p = 0, rep = 1, freq = 0, pres = 0;
-	json_int_t top_k = 0, seed = 0, max = 0, n = 1, last = 64, top = 0;
+	json_int_t top_k = 0, seed = 0, n = 1, last = 64, top = 0;
 	struct hearth_err err = { 0 };
 	const char *key;
 	json_t *v;
@@ -157,7 +184,7 @@ bool chat_sampling(struct service *s, struct http_req *r, struct chat_request *q
 	sampler_defaults(&q->sample);
 	/* OpenAI's defaults, so that clients that leave them out get what they expect. */
 	if (!chat_number(r, b, "temperature", 0, 2, &temp) || !chat_number(r, b, "top_p", 0, 1, &top_p) ||
-	    !chat_number(r, b, "min_p", 0, 1, &min_p) || !chat_integer(r, b, "top_k", 0, 1 << 20, &top_k) ||
+	    !chat_number(r, b, "min_p", 0, 1, &min_p) || !chat_integer(r, b, "top_k", -1, 1 << 20, &top_k) ||
 	    !chat_number(r, b, "repeat_penalty", 0.01, 10, &rep) || !chat_integer(r, b, "repeat_last_n", 0, SAMPLER_WINDOW, &last) ||
 	    !chat_number(r, b, "frequency_penalty", -2, 2, &freq) || !chat_number(r, b, "presence_penalty", -2, 2, &pres) ||
 	    !chat_integer(r, b, "seed", INT64_MIN, INT64_MAX, &seed) || !chat_integer(r, b, "n", 1, CHAT_MAX_N, &n) ||
@@ -166,7 +193,7 @@ bool chat_sampling(struct service *s, struct http_req *r, struct chat_request *q
 	q->sample.temp = (float)temp;
 	q->sample.top_p = (float)top_p;
 	q->sample.min_p = (float)min_p;
-	q->sample.top_k = (uint32_t)top_k;
+	q->sample.top_k = top_k < 0 ? 0 : (uint32_t)top_k;   /* off is 0 by llama.cpp, and was -1 by vLLM */
 	q->sample.rep_pen = (float)rep;
 	q->sample.freq_pen = (float)freq;
 	q->sample.pres_pen = (float)pres;
@@ -174,17 +201,8 @@ bool chat_sampling(struct service *s, struct http_req *r, struct chat_request *q
 	/* 0 is a seed like any other; to the sampler it means none. */
 	q->sample.seed = !seed && json_is_integer(json_object_get(b, "seed")) ? 0x9e3779b97f4a7c15u : (uint64_t)seed;
 	q->n = (uint32_t)n;
-	for (i = 0; i < 2; i++) {
-		key = q->form == CHAT_FORM_RESPONSE ? "max_output_tokens" : i ? "max_tokens" : "max_completion_tokens";
-		if (json_is_number(json_object_get(b, key)) && !q->max_given) {
-			if (!chat_integer(r, b, key, 0, 1 << 24, &max))
-				return false;
-			q->max_tokens = (uint32_t)max;
-			q->max_given = true;
-		} else if (!q->max_given && !chat_integer(r, b, key, 0, 1 << 24, &max)) {
-			return false;
-		}
-	}
+	if (!most_tokens(r, q))
+		return false;
 	/* logprobs: a flag in chat, a count in completions */
 	j = json_object_get(b, "logprobs");
 	if (q->chat) {

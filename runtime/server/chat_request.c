@@ -263,7 +263,7 @@ bool chat_request_from(struct service *s, struct http_req *r, json_t *body, enum
 	static const char *const known[] = {
 		"model", "messages", "prompt", "tools", "tool_choice", "parallel_tool_calls", "response_format", "grammar", "stop", "seed", "n",
 		"logprobs", "top_logprobs", "presence_penalty", "frequency_penalty", "repeat_penalty", "repeat_last_n", "logit_bias", "max_tokens",
-		"max_completion_tokens", "stream", "stream_options", "temperature", "top_p", "top_k", "min_p", "think", "reasoning_effort",
+		"max_completion_tokens", "n_predict", "stream", "stream_options", "temperature", "top_p", "top_k", "min_p", "think", "reasoning_effort",
 		"chat_template_kwargs", "prompt_cache_key", "conversation_id", "nvext", "modalities", "echo", "best_of", "suffix", NULL,
 	};
 

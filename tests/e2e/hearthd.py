@@ -289,6 +289,25 @@ def test_chat(d):
     check(s == 200, "genie-claw's request is served", j)
 
 
+def test_no_limit(d):
+    """-1 as llama.cpp's clients send it: no limit, and off."""
+    free = {k: v for k, v in chat("say something", seed=5, temperature=1).items() if k != "max_tokens"}
+    want = call(d, "POST", "/v1/chat/completions", free)[1]["choices"][0]
+    for more in ({"max_tokens": -1}, {"max_completion_tokens": -1}, {"n_predict": -1}, {"max_tokens": -1, "n_predict": -1}, {"top_k": -1}, {"top_k": 0}):
+        s, j, _ = call(d, "POST", "/v1/chat/completions", {**free, **more})
+        check(s == 200 and j["choices"][0] == want, f"{more} is as if nothing was said", (s, j, want))
+    s, j, _ = call(d, "POST", "/v1/chat/completions", {**free, "n_predict": 3, "max_tokens": 3})
+    check(s == 200 and j["usage"]["completion_tokens"] <= 3, "n_predict is max_tokens", (s, j))
+    ends = {str(t): -100 for t in call(d, "POST", "/tokenize", {"content": "<|im_end|><|endoftext|>"})[1]["tokens"]}
+    for path, body in (("/v1/completions", {"prompt": "once", "n_predict": -1, "logit_bias": ends}),
+                       ("/v1/responses", {"input": "write", "max_output_tokens": -1, "text": {"format": {"type": "json_schema", "schema": {"type": "string", "minLength": 6000}}}})):
+        s, j, _ = call(d, "POST", path, {**body, "temperature": 0})
+        check(s == 400 and "shortest" in j["error"]["message"] if path == "/v1/responses" else s == 200 and j["usage"]["total_tokens"] == 2048 and j["choices"][0]["finish_reason"] == "length",
+              path + ": no limit but the context's", (s, str(j)[:300]))
+    s, j, _ = call(d, "POST", "/v1/chat/completions", {**free, "max_tokens": -1}, key=BOT)
+    check(s == 200 and j["usage"]["completion_tokens"] <= 8, "and the key's", (s, j))
+
+
 def test_tools(d):
     # Home Assistant's validation of a server
     empty = [{"type": "function", "function": {"name": "noop", "parameters": {"type": "object", "properties": {}}}}]
@@ -433,7 +452,9 @@ def test_refusals(d):
         ("bad role", {"messages": [{"role": "king", "content": "x"}]}, 400, "messages[0].role"),
         ("bad content", {"messages": [{"role": "user", "content": 5}]}, 400, "messages[0].content"),
         ("image part", {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]}, 400, "image_url"),
-        ("negative max_tokens", chat("x", max_tokens=-1), 400, "max_tokens"),
+        ("negative max_tokens", chat("x", max_tokens=-2), 400, "max_tokens"), ("negative n_predict", chat("x", max_tokens=None, n_predict=-2), 400, "n_predict"),
+        ("max_tokens that is a text", chat("x", max_tokens="-1"), 400, "max_tokens"), ("two limits", chat("x", max_tokens=5, n_predict=-1), 400, "not the same"),
+        ("two names of a limit", chat("x", max_tokens=5, max_completion_tokens=6), 400, "not the same"), ("top_k -2", chat("x", top_k=-2), 400, "top_k"),
         ("temperature 3", chat("x", temperature=3), 400, "temperature"),
         ("n 100", chat("x", n=100), 400, "\"n\""),
         ("stop list too long", chat("x", stop=["a"] * 20), 400, "stop"),
@@ -949,7 +970,7 @@ def main():
         return 0
     d = Daemon()
     only = sys.argv[1:]
-    for t in (test_info, test_chat, test_tools, test_format, test_responses, test_refusals, test_leaving, test_many, test_wyoming, test_audio, test_realtime, test_realtime_limits, test_openai_client, test_curl):
+    for t in (test_info, test_chat, test_no_limit, test_tools, test_format, test_responses, test_refusals, test_leaving, test_many, test_wyoming, test_audio, test_realtime, test_realtime_limits, test_openai_client, test_curl):
         if only and t.__name__[5:] not in only:
             continue
         try:
