@@ -35,7 +35,7 @@
 #include "server/service.h"
 #include "server/wyoming.h"
 
-enum { EXIT_CONFIG = 2, EXIT_MODEL = 3, EXIT_LISTEN = 4 };
+enum { EXIT_CONFIG = 2, EXIT_MODEL = 3, EXIT_LISTEN = 4, EXIT_OUTPUT = 9 };
 
 struct daemon {
 	struct config cfg;
@@ -198,6 +198,17 @@ static void usage(FILE *f)
 		"      --host ADDR     address to listen on; default 127.0.0.1\n"
 		"      --check         check the configuration and the memory plan, start nothing\n"
 		"      --help, --version\n");
+}
+
+/* @code, unless what was printed has not arrived. */
+static int printed(int code)
+{
+	const bool lost = fflush(stdout) != 0;
+
+	if (!lost && !ferror(stdout))
+		return code;
+	fprintf(stderr, "hearthd: standard output cannot be written%s%s\n", lost ? ": " : "", lost ? strerror(errno) : "");
+	return EXIT_OUTPUT;
 }
 
 static int set_option(char **to, const char *s)
@@ -369,8 +380,8 @@ int main(int argc, char **argv)
 		case 'p': port = optarg; break;
 		case 'H': host = optarg; break;
 		case 'C': only_check = true; break;
-		case 'V': puts("hearthd 0.1"); return 0;
-		case 'h': usage(stdout); return 0;
+		case 'V': puts("hearthd 0.1"); return printed(0);
+		case 'h': usage(stdout); return printed(0);
 		default: usage(stderr); return EXIT_CONFIG;
 		}
 	}
@@ -408,7 +419,7 @@ int main(int argc, char **argv)
 		if (rc)
 			fprintf(stderr, "hearthd: %s\n", err.text);
 		config_done(&d.cfg);
-		return rc ? EXIT_MODEL : 0;
+		return printed(rc ? EXIT_MODEL : 0);
 	}
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);

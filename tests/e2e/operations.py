@@ -71,6 +71,19 @@ def test_check():
             check(r.returncode == 4 and "cannot listen" in r.stderr, "a port that is taken is 4, before the model is read", r)
 
 
+def test_full():
+    """What was printed and did not arrive is no success."""
+    with tempfile.TemporaryDirectory() as tmp:
+        conf = os.path.join(tmp, "c.yaml")
+        with open(conf, "w") as f:
+            f.write(BASE.replace("{model}", MODEL))
+        for args in (["--help"], ["--version"], ["-c", conf, "--check"]):
+            whole = subprocess.run([EXE, *args], capture_output=True, text=True, timeout=60)
+            with open("/dev/full", "w") as full:
+                r = subprocess.run([EXE, *args], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+            check(whole.returncode == 0 and r.returncode == 9 and "standard output" in r.stderr and "No space left" in r.stderr, "a full disk is said: " + args[-1], (whole.returncode, r))
+
+
 def test_systemd():
     """Readiness, watchdog, reload and stop as systemd hears them."""
     with tempfile.TemporaryDirectory() as tmp:
@@ -584,7 +597,7 @@ def main():
         return 0
     only = sys.argv[1:]
     shared = None
-    for fn in (test_check, test_systemd, test_loading, test_reload, test_budget, test_tenants, test_no_tools, test_begin_with, test_broken_http, test_oversize, test_slow, test_slow_readers, test_stop_under_load, test_stop_says_why):
+    for fn in (test_check, test_full, test_systemd, test_loading, test_reload, test_budget, test_tenants, test_no_tools, test_begin_with, test_broken_http, test_oversize, test_slow, test_slow_readers, test_stop_under_load, test_stop_says_why):
         if only and fn.__name__[5:] not in only:
             continue
         try:
