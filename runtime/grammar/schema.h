@@ -36,4 +36,11 @@ int grammar_json_object(struct grammar **ret, struct hearth_err *err);
 int grammar_from_tools(const json_t *tools, const char *only, bool parallel, bool after_marker,
 		       struct grammar **ret, struct hearth_err *err);
 
+/*
+ * Either a text of @schema (NULL: any JSON object), or calls as of
+ * grammar_from_tools() from the marker on. The first byte tells which: no JSON
+ * begins with '<'.
+ */
+int grammar_from_tools_or_schema(const json_t *tools, bool parallel, const json_t *schema, struct grammar **ret, struct hearth_err *err);
+
 #endif

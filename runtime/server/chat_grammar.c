@@ -20,9 +20,10 @@ static bool refused(struct http_req *r, int rc, const char *param, const struct 
 
 /* What a grammar is made from. */
 struct source {
-	char kind;                 /* of the text below: 'g'bnf, 's'chema, 'o'bject, 't'ools */
+	char kind;                 /* of the text below: 'g'bnf, 's'chema, 'o'bject, 't'ools, 'e'ither tools or a format */
 	const char *text;          /* GBNF */
 	const json_t *json;        /* schema, tools */
+	const json_t *format;      /* 'e': the schema; NULL: any object */
 	const char *only;
 	bool parallel, after_marker;
 };
@@ -36,6 +37,8 @@ static int make_grammar(const struct source *m, struct grammar **ret, struct hea
 		return grammar_from_schema(m->json, ret, err);
 	case 't':
 		return grammar_from_tools(m->json, m->only, m->parallel, m->after_marker, ret, err);
+	case 'e':
+		return grammar_from_tools_or_schema(m->json, m->parallel, m->format, ret, err);
 	default:
 		return grammar_json_object(ret, err);
 	}
@@ -46,13 +49,19 @@ static int grammar_of(struct service *s, const struct source *m, struct grammar 
 {
 	/* Properties in another order are another grammar, so nothing is sorted. */
 	char *text = m->json ? json_dumps(m->json, JSON_COMPACT | JSON_ENCODE_ANY) : NULL, *key = NULL;
+	char *format = m->format ? json_dumps(m->format, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
 	struct grammar *g;
 	int rc, n;
 
-	if (m->json && !text)
+	if ((m->json && !text) || (m->format && !format)) {
+		free(text);
+		free(format);
 		return make_grammar(m, ret, err);
-	n = asprintf(&key, "%c%d%d%s\n%s", m->kind, m->parallel, m->after_marker, m->only ? m->only : "", text ? text : m->text ? m->text : "");
+	}
+	n = asprintf(&key, "%c%d%d%s\n%s\n%s", m->kind, m->parallel, m->after_marker, m->only ? m->only : "",
+		     text ? text : m->text ? m->text : "", format ? format : "");
 	free(text);
+	free(format);
 	if (n < 0)
 		return err_set(err, -ENOMEM, "out of memory");
 	g = grammars_get(s->grammars, key, (size_t)n);
@@ -71,18 +80,18 @@ int chat_tools_grammar(struct service *s, const json_t *tools, const char *only,
 	return grammar_of(s, &(struct source){ .kind = 't', .json = tools, .only = only, .parallel = parallel, .after_marker = after_marker }, ret, err);
 }
 
-bool chat_format(struct service *s, struct http_req *r, struct chat_request *q)
+/* What "grammar" or "response_format" asks for; kind 0: nothing. False: refused. */
+static bool format_of(struct http_req *r, const struct chat_request *q, struct source *m)
 {
-	const json_t *f = json_object_get(q->body, "response_format"), *schema, *js;
+	const json_t *f = json_object_get(q->body, "response_format"), *js;
 	const json_t *gbnf = json_object_get(q->body, "grammar");
-	const char *type = json_string_value(json_object_get(f, "type")), *name = chat_name(q, "response_format");
-	struct hearth_err err = { 0 };
-	int rc = 0;
+	const char *type = json_string_value(json_object_get(f, "type"));
 
+	memset(m, 0, sizeof(*m));
 	if (json_is_string(gbnf) && json_string_length(gbnf)) {
-		rc = grammar_of(s, &(struct source){ .kind = 'g', .text = json_string_value(gbnf) }, &q->grammar, &err);
-		q->mode = RUN_WHOLE;
-		return !refused(r, rc, "grammar", &err);
+		m->kind = 'g';
+		m->text = json_string_value(gbnf);
+		return true;
 	}
 	if (!f || json_is_null(f))
 		return true;
@@ -92,26 +101,48 @@ bool chat_format(struct service *s, struct http_req *r, struct chat_request *q)
 	}
 	if (!strcmp(type, "text"))
 		return true;
-	q->mode = RUN_WHOLE;
+	m->kind = 's';
+	/* A schema beside "type" is llama-server's form. */
+	m->json = json_object_get(f, "schema");
 	if (!strcmp(type, "json_object")) {
-		/* llama-server's form: a schema beside json_object */
-		schema = json_object_get(f, "schema");
-		rc = grammar_of(s, &(struct source){ .kind = schema ? 's' : 'o', .json = schema }, &q->grammar, &err);
-		return !refused(r, rc, name, &err);
+		if (!m->json)
+			m->kind = 'o';
+		return true;
 	}
 	if (strcmp(type, "json_schema")) {
 		http_error(r, 400, "invalid_value", "response_format", "\"response_format\" of type \"%.40s\" is not known: text, json_object or json_schema", type);
 		return false;
 	}
-	js = json_object_get(f, "json_schema");
-	schema = json_object_get(js, "schema");
-	if (!schema)
-		schema = json_object_get(f, "schema");
-	if (!schema) {
+	js = json_object_get(json_object_get(f, "json_schema"), "schema");
+	if (js)
+		m->json = js;
+	if (!m->json) {
 		http_error(r, 400, "invalid_value", "response_format", "\"response_format\" of type json_schema needs \"json_schema\": {\"schema\": ...}");
 		return false;
 	}
-	return !refused(r, grammar_of(s, &(struct source){ .kind = 's', .json = schema }, &q->grammar, &err), name, &err);
+	return true;
+}
+
+/* The grammar of the format alone. */
+static bool only_format(struct service *s, struct http_req *r, const struct chat_request *q, const struct source *m, struct grammar **ret)
+{
+	struct hearth_err err = { 0 };
+
+	return !refused(r, grammar_of(s, m, ret, &err), m->kind == 'g' ? "grammar" : chat_name(q, "response_format"), &err);
+}
+
+bool chat_format(struct service *s, struct http_req *r, struct chat_request *q)
+{
+	const char *word = json_string_value(json_object_get(q->body, "tool_choice"));
+	struct source m;
+
+	if (!format_of(r, q, &m))
+		return false;
+	if (!m.kind)
+		return true;
+	q->mode = RUN_WHOLE;
+	/* Beside tools it is chat_choice() that makes it. */
+	return (q->has_tools && !(word && !strcmp(word, "none"))) || only_format(s, r, q, &m, &q->grammar);
 }
 
 static const char *function_name(const json_t *tool)
@@ -169,18 +200,46 @@ static json_t *allowed(struct http_req *r, const json_t *tools, const json_t *ch
 	return some;
 }
 
+/*
+ * Calls and a format both hold, as they do at OpenAI: the format is that of the
+ * words, and a call is none. What is neither is not written.
+ */
+static bool choose_or_format(struct service *s, struct http_req *r, struct chat_request *q, const json_t *tools, bool parallel, const struct source *format)
+{
+	struct source m = { .kind = 'e', .json = tools, .format = format->json, .parallel = parallel };
+	struct hearth_err err = { 0 };
+	struct grammar *g = NULL;
+	int rc;
+
+	rc = grammar_of(s, &m, &q->grammar, &err);
+	if (!rc)
+		return true;
+	/* Which of the two it was. */
+	if (!only_format(s, r, q, format, &g))
+		return false;
+	grammar_unref(g);
+	return !refused(r, rc, "tools", &err);
+}
+
 static bool choose(struct service *s, struct http_req *r, struct chat_request *q, const json_t *tools, const char *name, bool parallel, bool forced)
 {
 	struct hearth_err err = { 0 };
+	struct grammar *g = NULL;
+	struct source format;
 
-	if (q->mode == RUN_WHOLE) {
-		if (!forced) {
-			/* The format holds for the answer; a call would leave it. */
-			q->no_calls = true;
-			return true;
-		}
-		http_error(r, 400, "unsupported_value", chat_name(q, "response_format"), "a forced tool call and \"%s\" cannot both hold", chat_name(q, "response_format"));
+	if (!format_of(r, q, &format))
 		return false;
+	if (format.kind == 'g') {
+		http_error(r, 400, "unsupported_value", "grammar", "\"grammar\" and \"tools\" cannot both hold; \"tool_choice\": \"none\" leaves the grammar");
+		return false;
+	}
+	if (format.kind && !forced)
+		return choose_or_format(s, r, q, tools, parallel, &format);
+	/* The answer is a call, and has no words for the format; one that could not hold is refused all the same. */
+	if (format.kind) {
+		if (!only_format(s, r, q, &format, &g))
+			return false;
+		grammar_unref(g);
 	}
 	q->mode = forced ? RUN_WHOLE : RUN_LAZY;
 	return !refused(r, chat_tools_grammar(s, tools, name, parallel, !forced, &q->grammar, &err), "tools", &err);

@@ -363,6 +363,63 @@ def test_tools(d):
     check(s == 200 and j["choices"][0]["finish_reason"] in ("stop", "length", "tool_calls"), "a tool result is answered", j)
 
 
+def test_tools_and_format(d):
+    """A format is that of the words, and a call is none: with both, an answer is one or the other."""
+    schema = {"type": "object", "properties": {"room": {"enum": ["kitchen", "hall"]}}, "required": ["room"], "additionalProperties": False}
+    form = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+    marker = call(d, "POST", "/tokenize", {"content": "<tool_call>"})[1]["tokens"]
+    check(len(marker) == 1, "the marker of a call is a token", marker)
+
+    def kinds(bias, path="/v1/chat/completions", **more):
+        """What six answers are: calls, words of the format, or something else."""
+        out = set()
+        for seed in range(1, 7):
+            body = chat("turn on the kitchen light", tools=TOOLS, response_format=form, temperature=2, seed=seed, max_tokens=200, **more)
+            if bias:
+                body["logit_bias"] = {str(marker[0]): bias}
+            s, j, _ = call(d, "POST", path, body)
+            if s != 200:
+                return j
+            c = j["choices"][0]
+            calls, text = c["message"].get("tool_calls"), c["message"]["content"]
+            if calls and not text and c["finish_reason"] in ("tool_calls", "length") and all(x["function"]["name"] in {t["function"]["name"] for t in TOOLS} and isinstance(json.loads(x["function"]["arguments"]), dict) for x in calls):
+                out.add("calls")
+            elif not calls and text and c["finish_reason"] == "stop" and json.loads(text) in ({"room": "kitchen"}, {"room": "hall"}):
+                out.add("words")
+            else:
+                out.add(json.dumps(c))
+        return out
+
+    for name, bias, more, want in (("a model that calls may", 100, {}, {"calls"}), ("one that does not keeps the format", -100, {}, {"words"}), ("also when auto is said", 100, {"tool_choice": "auto"}, {"calls"}),
+                                   ("none leaves the format", 100, {"tool_choice": "none"}, {"words"}), ("required leaves the calls", -100, {"tool_choice": "required"}, {"calls"}),
+                                   ("as a function's name does", 0, {"tool_choice": {"type": "function", "function": {"name": "GetDateTime"}}}, {"calls"}),
+                                   ("allowed tools are like auto", 100, {"tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": TOOLS[:1]}}}, {"calls"}),
+                                   ("and may be words", -100, {"tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": TOOLS[:1]}}}, {"words"})):
+        got = kinds(bias, **more)
+        check(got == want, "tools and a format: " + name, got)
+    got = kinds(0)
+    check(got and got <= {"calls", "words"}, "tools and a format: nothing but one of them is written", got)
+    text, calls, finish = as_home_assistant(stream(d, "/v1/chat/completions", chat("turn on the lamp", tools=TOOLS, response_format=form, logit_bias={str(marker[0]): 100}, stream=True, max_tokens=200)))
+    check(calls and not text and finish == "tool_calls", "tools and a format, streamed: a call", (text, calls, finish))
+    text, calls, finish = as_home_assistant(stream(d, "/v1/chat/completions", chat("turn on the lamp", tools=TOOLS, response_format={"type": "json_object"}, logit_bias={str(marker[0]): -100}, stream=True, max_tokens=200)))
+    check(not calls and isinstance(json.loads(text), dict) and finish == "stop", "tools and a format, streamed: words", (text, calls, finish))
+    plain = [{"type": "function", **x["function"]} for x in TOOLS]
+    for choice, want in (("auto", ("message", "function_call")), ("none", ("message",)), ("required", ("function_call",))):
+        s, j, _ = call(d, "POST", "/v1/responses", {"input": "turn on the lamp", "tools": plain, "tool_choice": choice, "max_output_tokens": 200, "text": {"format": {"type": "json_schema", "schema": schema}}})
+        kind = j["output"][0]["type"] if s == 200 else None
+        check(kind in want and (kind != "message" or json.loads(j["output"][0]["content"][0]["text"])["room"]), "tools and a format in a response: " + choice, (s, j))
+    bad = {"type": "json_schema", "json_schema": {"schema": {"type": "object", "patternProperties": {}}}}
+    worse = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "patternProperties": {}}}}]
+    for name, body, param, word in (("a format that cannot hold", {"tools": TOOLS, "response_format": bad}, "response_format", "patternProperties"),
+                                    ("not even beside a forced call", {"tools": TOOLS, "tool_choice": "required", "response_format": bad}, "response_format", "patternProperties"),
+                                    ("a tool that cannot hold", {"tools": worse, "response_format": form}, "tools", "patternProperties"),
+                                    ("a grammar and tools", {"tools": TOOLS, "grammar": 'root ::= "yes"'}, "grammar", "tools"), ("and forced ones", {"tools": TOOLS, "tool_choice": "required", "grammar": 'root ::= "yes"'}, "grammar", "tools")):
+        s, j, _ = call(d, "POST", "/v1/chat/completions", chat("x", **body))
+        check(s == 400 and j["error"]["param"] == param and word in j["error"]["message"], "refused: " + name, (s, j))
+    s, j, _ = call(d, "POST", "/v1/chat/completions", chat("x", tools=TOOLS, tool_choice="none", grammar='root ::= "yes"'))
+    check(s == 200 and j["choices"][0]["message"]["content"] == "yes", "a grammar and tools that are not called", (s, j))
+
+
 def test_format(d):
     schema = {"type": "object", "properties": {"room": {"enum": ["kitchen", "hall"]}, "level": {"type": "integer", "minimum": 1, "maximum": 9},
               "tags": {"type": "array", "items": {"type": "string", "maxLength": 6}, "maxItems": 2}}, "required": ["room", "level"], "additionalProperties": False}
@@ -429,7 +486,6 @@ def test_responses(d):
                                     ("an effort", {"input": "x", "reasoning": {"effort": 3}}, "reasoning", "effort"), ("a schema", {"input": "x", "text": {"format": deny}}, "text", "$ref"),
                                     ("a format", {"input": "x", "text": {"format": {"type": "xml"}}}, "text", "format"), ("a format that is a text", {"input": "x", "text": {"format": "json"}}, "text", "format"),
                                     ("no schema", {"input": "x", "text": {"format": {"type": "json_schema"}}}, "text", "schema"),
-                                    ("a call and a format", {"input": "x", "tools": tools, "tool_choice": "required", "text": {"format": {"type": "json_object"}}}, "text", '"text"'),
                                     ("a tool without a name", {"input": "x", "tools": [{"type": "function"}]}, "tools", '"name"')):
         s, j, _ = call(d, "POST", "/v1/responses", body)
         e = j["error"] if s == 400 else {}
@@ -970,7 +1026,7 @@ def main():
         return 0
     d = Daemon()
     only = sys.argv[1:]
-    for t in (test_info, test_chat, test_no_limit, test_tools, test_format, test_responses, test_refusals, test_leaving, test_many, test_wyoming, test_audio, test_realtime, test_realtime_limits, test_openai_client, test_curl):
+    for t in (test_info, test_chat, test_no_limit, test_tools, test_tools_and_format, test_format, test_responses, test_refusals, test_leaving, test_many, test_wyoming, test_audio, test_realtime, test_realtime_limits, test_openai_client, test_curl):
         if only and t.__name__[5:] not in only:
             continue
         try:

@@ -244,6 +244,43 @@ static void tools_become_calls(void **state)
 	json_decref(t);
 }
 
+static void an_answer_is_of_the_format_or_calls(void **state)
+{
+#define PING "<tool_call>\n{\"name\": \"Ping\", \"arguments\": {\"n\": 1}}\n</tool_call>"
+	/* Each has a $ref of its own, which points into its own schema. */
+	json_t *t = json_loads("[{\"type\":\"function\",\"function\":{\"name\":\"Ping\",\"parameters\":{\"type\":\"object\",\"properties\":{\"n\":{\"$ref\":\"#/$defs/n\"}},"
+			       "\"required\":[\"n\"],\"$defs\":{\"n\":{\"enum\":[1,2]}}}}}]", 0, NULL);
+	json_t *s = json_loads("{\"type\":\"object\",\"properties\":{\"n\":{\"$ref\":\"#/$defs/n\"}},\"required\":[\"n\"],\"additionalProperties\":false,"
+			       "\"$defs\":{\"n\":{\"enum\":[\"a\",\"<tool_call>\"]}}}", 0, NULL);
+	json_t *bad = json_loads("{\"type\":\"object\",\"patternProperties\":{}}", 0, NULL);
+	struct hearth_err err = { 0 };
+	struct grammar *g;
+
+	assert_int_equal(grammar_from_tools_or_schema(t, true, s, &g, &err), 0);
+	assert_int_equal(gu_admits(g, "{\"n\": \"a\"}"), 1);
+	assert_int_equal(gu_admits(g, "{\"n\": \"<tool_call>\"}"), 1);
+	assert_int_equal(gu_admits(g, PING), 1);
+	assert_int_equal(gu_admits(g, PING "\n" PING), 1);
+	assert_int_equal(gu_admits(g, "{\"n\": 1}"), 0);
+	assert_int_equal(gu_admits(g, "{\"n\": \"a\"}" PING), 0);
+	assert_int_equal(gu_admits(g, PING "{\"n\": \"a\"}"), 0);
+	assert_int_equal(gu_admits(g, "words"), 0);
+	assert_int_equal(gu_admits(g, ""), 0);
+	grammar_unref(g);
+	assert_int_equal(grammar_from_tools_or_schema(t, false, NULL, &g, &err), 0);
+	assert_int_equal(gu_admits(g, "{\"x\": [1]}"), 1);
+	assert_int_equal(gu_admits(g, PING), 1);
+	assert_int_equal(gu_admits(g, PING "\n" PING), 0);
+	assert_int_equal(gu_admits(g, "[1]"), 0);
+	grammar_unref(g);
+	assert_int_equal(grammar_from_tools_or_schema(t, true, bad, &g, &err), -EOPNOTSUPP);
+	assert_non_null(strstr(err.text, "patternProperties"));
+	json_decref(t);
+	json_decref(s);
+	json_decref(bad);
+#undef PING
+}
+
 static void count_call(void *ctx, size_t index, const char *name, const char *arguments)
 {
 	json_t *a = json_loads(arguments, JSON_REJECT_DUPLICATES, NULL);
@@ -557,6 +594,7 @@ int main(void)
 		cmocka_unit_test(the_mask_is_what_may_come),
 		cmocka_unit_test(constants_keep_their_value),
 		cmocka_unit_test(tools_become_calls),
+		cmocka_unit_test(an_answer_is_of_the_format_or_calls),
 		cmocka_unit_test(within_bounds_it_ends),
 	};
 	return UNIT_RUN(tests);
