@@ -46,6 +46,12 @@ SCRIPT_TESTS += \
 
 CUDA       ?= auto
 NVCC       := $(firstword $(wildcard /usr/local/cuda/bin/nvcc) $(shell command -v nvcc 2>/dev/null))
+# An older one (JetPack 5 has 11.4) is as good as none, and is named where that is said.
+NVCC_OLD   := $(if $(NVCC),$(shell $(NVCC) --version 2>/dev/null | sed -n 's/.*release \([0-9]*\.[0-9]*\),.*/\1/p' | awk -F. '$$1 * 100 + $$2 < 1108'))
+ifneq ($(NVCC_OLD),)
+NVCC_WHY   := $(NVCC) is of CUDA $(NVCC_OLD), and 11.8 or newer is needed
+override NVCC :=
+endif
 CUDA_ROOT  := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 CUDA_ARCHS ?= 87 90
 CUDA_GPU   := $(wildcard /dev/nvidiactl /dev/nvhost-gpu /dev/nvmap)
@@ -63,7 +69,13 @@ $(BUILD)/obj/%.cu.o: %.cu
 		|| { cat $(@:.o=.log) >&2; exit 1; }
 	@grep -E 'warning' $(@:.o=.log) >&2 || true
 
+ifneq ($(NVCC),)
 cuda-objs: $(CU_OBJS) ## compile every kernel (needs nvcc, no GPU)
+else
+cuda-objs:
+	@echo 'cuda-objs: $(or $(NVCC_WHY),nvcc was not found); put CUDA 11.8 or newer into /usr/local/cuda or PATH' >&2
+	@exit 1
+endif
 
 # What was built with one setting must not stay for another: files whose time changes with what they say.
 CUDA_TABLE := $(addprefix runtime/model/,ops_cuda ops_cuda_plan ops_cuda_step)
@@ -83,7 +95,7 @@ $(BUILD)/lib/libhearthrt.a: $(CU_OBJS)
 LIBS += $(firstword $(wildcard $(CUDA_ROOT)/lib64/libcudart_static.a $(CUDA_ROOT)/targets/*/lib/libcudart_static.a)) -lrt
 unit-build: $(BUILD)/tests/gpu_kernels $(BUILD)/tests/gpu_model
 else
-CUDA_WHY := $(if $(SAN),sanitizer build,$(if $(NVCC),no GPU here; CUDA=1 builds it in,nvcc was not found))
+CUDA_WHY := $(if $(SAN),sanitizer build,$(if $(NVCC),no GPU here; CUDA=1 builds it in,$(or $(NVCC_WHY),nvcc was not found)))
 all: cuda-note
 cuda-note:
 	@$(if $(findstring s,$(firstword -$(MAKEFLAGS))),:,printf '  %-7s %s\n' NOTE 'CUDA backend left out: $(CUDA_WHY)')

@@ -150,6 +150,15 @@ run_part() {
 		*) bad "without nvcc gpu-build says what to do: $said" ;;
 		esac
 		mkdir -p "$BUILD/settings/bin" "$BUILD/settings/tests"
+		for release in 11.4 11.8; do
+			printf '#!/bin/sh\necho "Cuda compilation tools, release %s, V%s.1"\n' $release $release >"$BUILD/settings/nvcc" && chmod +x "$BUILD/settings/nvcc"
+			said=$(make -s --no-print-directory NVCC="$BUILD/settings/nvcc" CUDA=1 print-CUDA_ON)
+			[ $release = 11.8 ] || said=$said$(make -s --no-print-directory NVCC="$BUILD/settings/nvcc" cuda-objs gpu-build 2>&1)
+			case $release:$said in
+			11.8:1|11.4:cuda-objs:*"nvcc is of CUDA 11.4, and 11.8 or newer is needed"*) ok "an nvcc of CUDA $release is taken, or refused by its number" ;;
+			*) bad "an nvcc of CUDA $release is taken, or refused by its number: $said" ;;
+			esac
+		done
 		for f in $PROGRAMS; do
 			printf '#!/bin/sh\necho ok 1 - "$@"\n' >"$BUILD/settings/$f" && chmod +x "$BUILD/settings/$f"
 		done
@@ -263,7 +272,7 @@ for part; do
 	case $part in
 	compile)
 		if [ -z "${PREBUILT:-}" ] && [ -z "$(make -s --no-print-directory print-NVCC)" ]; then
-			ok "CUDA kernels # SKIP nvcc was not found"
+			ok "CUDA kernels # SKIP $(make -s --no-print-directory print-CUDA_WHY)"
 			continue
 		fi ;;
 	table) ;;
@@ -271,7 +280,7 @@ for part; do
 		if [ -n "${PREBUILT:-}" ]; then
 			brought || break
 		elif [ -n "$gpu" ] && [ -z "$(make -s --no-print-directory print-NVCC)" ]; then
-			ok "$part on a GPU # SKIP nvcc was not found; make CUDA=1 gpu-build on a machine that has it, then PREBUILT=1 here (docs/cuda.md)"
+			ok "$part on a GPU # SKIP $(make -s --no-print-directory print-CUDA_WHY); make CUDA=1 gpu-build on a machine that has it, then PREBUILT=1 here (docs/cuda.md)"
 			continue
 		fi
 		if [ -z "$gpu" ]; then
