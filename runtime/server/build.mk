@@ -6,8 +6,10 @@ RT_SRCS += \
 	runtime/server/chat_api.c \
 	runtime/server/chat_fields.c \
 	runtime/server/chat_grammar.c \
+	runtime/server/chat_logprob.c \
 	runtime/server/chat_messages.c \
 	runtime/server/chat_request.c \
+	runtime/server/chat_stream.c \
 	runtime/server/config.c \
 	runtime/server/embed_api.c \
 	runtime/server/feed.c \
