@@ -23,6 +23,9 @@ KERNELS := \
 	kernels/gemm_free_mixed.cu \
 	kernels/gemm_free_q4_k.cu \
 	kernels/gemm_free_q6_k.cu \
+	kernels/gemm_wide_mixed.cu \
+	kernels/gemm_wide_q4_k.cu \
+	kernels/gemm_wide_q6_k.cu \
 	kernels/gemm_q4_0.cu \
 	kernels/gemm_q4_1.cu \
 	kernels/gemm_q4_k.cu \

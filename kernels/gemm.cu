@@ -10,7 +10,7 @@
  * come in fragment order (act_pos) through cp.async stages, so every B operand
  * is a 16-byte shared load without bank conflicts.
  *
- * Up to 64 tokens have kernels of their own (gemm_few.cuh, gemm_free.cuh).
+ * Up to 64 tokens have kernels of their own (gemm_few.cuh, gemm_free.cuh, gemm_wide.cuh).
  *
  * Where the grid would not fill the machine, k is cut into parts; the block
  * that comes last to a tile adds the parts in order, so sums do not depend on
@@ -31,33 +31,81 @@ extern "C" uint32_t hk_gemm_nb(uint32_t n)
 	return p == 82 ? 128 : p * 8;
 }
 
+/* gemm_free.cuh and gemm_wide.cuh: parts that stay apart, or all of k (they add nothing
+ * up and have no y += ), four floats stored at a time. */
+static bool loose(const struct hk_gemm *a, int type, u32 shape)
+{
+	if (!a->free || shape == 82 || (type != T_Q4_K && type != T_Q6_K))
+		return false;
+	if (a->mode == HK_SWIGLU)
+		return !((uintptr_t)a->act_out % 8);
+	if (!a->apart || a->apart % 4)
+		return false;
+	for (u32 i = 0; i < a->nseg; i++)
+		if ((uintptr_t)a->seg[i].y % 16 || a->seg[i].ldy % 4)
+			return false;
+	return true;
+}
+
 /*
  * Pairs of tiles in a block of gemm_free.cuh, as measured on an H200 (docs/speed.md);
- * 0: gemm_few.cuh is as fast, or must do it. Only parts that stay apart, or all of k:
- * the free kernel adds nothing up and has no y += .
+ * 0: gemm_few.cuh is as fast, or must do it.
  */
 static u32 free_pairs(const struct hk_gemm *a, int type, bool mixed, u32 shape, u32 sms)
 {
-	const bool glu = a->mode == HK_SWIGLU, narrow = a->nseg == 1 && a->cols <= 20 * TILE_K;
-	u32 wm;
+	const bool narrow = a->nseg == 1 && a->cols <= 20 * TILE_K;
 
-	if (!a->free || shape == 82 || (type != T_Q4_K && type != T_Q6_K) || !(glu || a->apart))
+	if (shape > 2 || !loose(a, type, shape))
 		return 0;
-	if (glu) {
-		/* where all of k in a block leaves too many SMs idle, parts are added up */
-		wm = type == T_Q6_K || shape == 3 ? 0 : shape <= 2 ? 1 : 5;
-		return wm && hk_gemm_fills(sms, a->seg[0].w.rows) && !((uintptr_t)a->act_out % 8) ? wm : 0;
-	}
-	for (u32 i = 0; i < a->nseg; i++)   /* it stores four floats at a time */
-		if ((uintptr_t)a->seg[i].y % 16 || a->seg[i].ldy % 4 || a->apart % 4)
-			return 0;
+	/* where all of k in a block leaves too many SMs idle, parts are added up */
+	if (a->mode == HK_SWIGLU)
+		return type != T_Q6_K && hk_gemm_fills(sms, a->seg[0].w.rows) ? 1 : 0;
 	if (type == T_Q6_K)
-		return shape == 8 ? 0 : 4;
+		return 4;
 	if (shape == 1)
 		return mixed || a->nseg > 1 || narrow ? 1 : 0;
-	if (shape == 2)
-		return mixed || narrow ? 1 : 4;
-	return shape == 8 || (shape == 5 && narrow && !mixed) ? 5 : 4;
+	return mixed || narrow ? 1 : 4;
+}
+
+uint32_t hk_wide_tiles, hk_wide_splits;
+
+/*
+ * Tiles of a warp of gemm_wide.cuh and parts of k, or 0: the fewest microseconds by what
+ * an H200 took for a block's start and end, for each turn of its eight warps (two units)
+ * and for a part that the next kernel has to add (docs/speed.md).
+ */
+static u32 wide_tiles(const struct hk_gemm *a, int type, bool mixed, u32 shape, u32 sms, u32 *ret_splits)
+{
+	const u32 units = a->cols / TILE_K;
+	float best = 1e30f;
+	u32 ret = 0;
+
+	if (!loose(a, type, shape) || shape < 3 || hk_wide_tiles == 1)
+		return 0;
+	for (u32 tm = 2; tm <= 5; tm++) {
+		const bool is = shape == 8 ? tm == (mixed || type == T_Q6_K ? 2 : 3) : tm == 3 || (!mixed && tm == (type == T_Q6_K ? 4 : 5));
+		u32 blocks = 0;
+
+		if (!is || (hk_wide_tiles && shape != 8 && !mixed && tm != hk_wide_tiles))
+			continue;
+		for (u32 i = 0; i < (a->mode == HK_SWIGLU ? 1 : a->nseg); i++) {
+			const u32 per = a->mode == HK_SWIGLU ? tm : 2 * tm;
+
+			blocks += (a->seg[i].w.rows / TILE_ROWS + per - 1) / per;
+		}
+		for (u32 s = 1; s <= 16 && s <= units && (s == 1 || (a->apart && s * a->apart <= a->partial_floats)); s++) {
+			const float turns = (float)(((units + s - 1) / s + 1) / 2), waves = (float)((blocks * s + sms - 1) / sms);
+			const float turn = type == T_Q6_K ? 1.3f + 0.04f * (float)(tm * shape) : 0.45f + 0.057f * (float)(tm * shape);
+			const float cost = waves * (1.9f + 0.3f * (float)tm + turns * turn) + 0.06f * (float)s;
+
+			if (hk_wide_splits && a->apart ? s == hk_wide_splits : cost < best) {
+				best = cost;
+				ret = tm;
+				*ret_splits = s;
+			}
+		}
+	}
+	return ret;
 }
 
 static int gm_go(void *st, int type, u32 shape, dim3 grid, const gm_args &k)
@@ -113,10 +161,14 @@ extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_ge
 		if ((pairs + 3) / 4 > (u32)d->sms && (pairs + 4) / 5 <= (u32)d->sms)
 			wm = 5;
 	}
-	const u32 free = free_pairs(a, type, k.mixed, shape, (u32)d->sms);
+	u32 wide_splits = 1;
+	const u32 wide_tm = wide_tiles(a, type, k.mixed, shape, (u32)d->sms, &wide_splits);
+	const u32 free = wide_tm ? 0 : free_pairs(a, type, k.mixed, shape, (u32)d->sms);
 
 	if (free)
 		wm = free;
+	const u32 per = wide_tm ? wide_tm : wm;   /* half of a block's tiles */
+
 	k.wm = wm;
 	for (u32 i = 0; i < a->nseg; i++) {
 		const struct hk_mat *w = &a->seg[i].w;
@@ -131,10 +183,10 @@ extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_ge
 		k.seg[i].tiles = w->rows / TILE_ROWS;
 		k.seg[i].block0 = blocks;
 		if (a->mode != HK_SWIGLU)
-			blocks += (k.seg[i].tiles + 2 * wm - 1) / (2 * wm);
+			blocks += (k.seg[i].tiles + 2 * per - 1) / (2 * per);
 	}
 	if (a->mode == HK_SWIGLU)
-		blocks = (k.seg[0].tiles + wm - 1) / wm;
+		blocks = (k.seg[0].tiles + per - 1) / per;
 	if (!blocks)
 		return 0;
 	k.nseg = a->mode == HK_SWIGLU ? 1 : a->nseg;
@@ -157,8 +209,8 @@ extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_ge
 	 * as its start and its units, and what adding the parts up costs. All in
 	 * microseconds of one H200 for up to 64 tokens, else in units' time.
 	 */
-	splits = 1;
-	if (a->apart || (!free && a->partial && a->count && blocks * cols_n <= HK_GEMM_COUNTS)) {
+	splits = wide_splits;
+	if (!wide_tm && (a->apart || (!free && a->partial && a->count && blocks * cols_n <= HK_GEMM_COUNTS))) {
 		const bool wide = shape == 82;
 		const u32 slots = (u32)d->sms * (free ? gf_blocks(wm) : wide || type == T_F16 ? 1 : gs_blocks(shape, wm));
 		/* a unit's time with two blocks an SM, or with one */
@@ -173,7 +225,7 @@ extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_ge
 				     (s > 1 ? merge + part * (float)s : 0);
 
 			if (free)
-				cost = waves * (2 + (1.2f + 0.5f * (float)shape) / (float)gf_slices(shape, wm) *
+				cost = waves * (2 + (1.2f + 0.5f * (float)shape) / (float)gf_slices(wm) *
 						(float)((units + s - 1) / s)) + 0.15f * (float)s;
 			if (cost < best) {
 				best = cost;
@@ -191,6 +243,8 @@ extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_ge
 	while (!a->apart && splits > 1 && (size_t)splits * blocks * cols_n * 32 * wm * nb > a->partial_floats)
 		splits--;
 	k.splits = splits;
+	if (wide_tm)
+		return (k.mixed ? gw_mixed : type == T_Q4_K ? gw_q4_k : gw_q6_k)(st, shape, wide_tm, dim3(blocks, cols_n, splits), hk_pdl, k);
 	if (free)
 		return (k.mixed ? gf_mixed : type == T_Q4_K ? gf_q4_k : gf_q6_k)(st, shape, dim3(blocks, cols_n, splits), hk_pdl, k);
 	return gm_go(st, type, shape, dim3(blocks, cols_n, splits), k);

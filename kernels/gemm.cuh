@@ -37,8 +37,8 @@ struct gm_args {
 constexpr u32 gs_blocks(u32 nt, u32 wm) { return nt <= 5 && wm == 4 ? 2 : 1; }
 
 /* gemm_free.cuh: blocks an SM, and the warps that share a pair, each with its slice of k */
-constexpr u32 gf_blocks(u32 wm) { return wm == 1 ? 5 : wm == 4 ? 2 : 1; }
-constexpr u32 gf_slices(u32 nt, u32 wm) { return wm == 1 ? 4 : wm == 5 && nt == 5 ? 3 : 2; }
+constexpr u32 gf_blocks(u32 wm) { return wm == 1 ? 5 : 2; }
+constexpr u32 gf_slices(u32 wm) { return wm == 1 ? 4 : 2; }
 
 int gm_f16(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k);
 int gm_q4_0(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k);
@@ -52,6 +52,9 @@ int gm_q6_k(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k);
 int gf_q4_k(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k);
 int gf_q6_k(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k);
 int gf_mixed(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k);
+int gw_q4_k(void *st, u32 shape, u32 tm, dim3 grid, bool pdl, const gm_args &k);
+int gw_q6_k(void *st, u32 shape, u32 tm, dim3 grid, bool pdl, const gm_args &k);
+int gw_mixed(void *st, u32 shape, u32 tm, dim3 grid, bool pdl, const gm_args &k);
 
 /* Weights are blown up by this before they become halves, so that the small
  * steps of small weights do not fall among F16's subnormals. */

@@ -10,10 +10,6 @@ int gf_q4_k(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k)
 	case 1 * 8 + 1: return gf_go<T_Q4_K, T_Q4_K, 1, 1>(st, grid, pdl, k);
 	case 2 * 8 + 1: return gf_go<T_Q4_K, T_Q4_K, 2, 1>(st, grid, pdl, k);
 	case 2 * 8 + 4: return gf_go<T_Q4_K, T_Q4_K, 2, 4>(st, grid, pdl, k);
-	case 3 * 8 + 4: return gf_go<T_Q4_K, T_Q4_K, 3, 4>(st, grid, pdl, k);
-	case 5 * 8 + 4: return gf_go<T_Q4_K, T_Q4_K, 5, 4>(st, grid, pdl, k);
-	case 5 * 8 + 5: return gf_go<T_Q4_K, T_Q4_K, 5, 5>(st, grid, pdl, k);
-	case 8 * 8 + 5: return gf_go<T_Q4_K, T_Q4_K, 8, 5>(st, grid, pdl, k);
 	default: return -EINVAL;
 	}
 }

@@ -9,8 +9,6 @@ int gf_q6_k(void *st, u32 shape, dim3 grid, bool pdl, const gm_args &k)
 	switch (shape * 8 + k.wm) {
 	case 1 * 8 + 4: return gf_go<T_Q6_K, T_Q6_K, 1, 4>(st, grid, pdl, k);
 	case 2 * 8 + 4: return gf_go<T_Q6_K, T_Q6_K, 2, 4>(st, grid, pdl, k);
-	case 3 * 8 + 4: return gf_go<T_Q6_K, T_Q6_K, 3, 4>(st, grid, pdl, k);
-	case 5 * 8 + 4: return gf_go<T_Q6_K, T_Q6_K, 5, 4>(st, grid, pdl, k);
 	default: return -EINVAL;
 	}
 }

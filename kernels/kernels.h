@@ -116,6 +116,8 @@ struct hk_gemm {
 };
 /* Tokens per block of the kernel that n tokens get: buffers are padded to it. */
 uint32_t hk_gemm_nb(uint32_t n);
+/* for measuring: tiles of a warp of gemm_wide.cuh, 1 for none, and its parts of k; 0: as chosen */
+extern uint32_t hk_wide_tiles, hk_wide_splits;
 #define HK_GEMM_COUNTS 4096u
 /* Does SwiGLU of @rows rows occupy @sms SMs with all of k in a block? */
 static inline bool hk_gemm_fills(uint32_t sms, uint32_t rows)

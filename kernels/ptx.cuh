@@ -129,6 +129,11 @@ static __device__ __forceinline__ u32 h2_line(u32 a, u32 b)
 }
 static __device__ __forceinline__ u32 h2_max(u32 a, u32 b) { return as_u32(__hmax2(as_h2(a), as_h2(b))); }
 static __device__ __forceinline__ void warp_sync(void) { __syncwarp(); }
+/* Barrier @id (1 to 15; 0 is __syncthreads) of @threads threads, whole warps. */
+static __device__ __forceinline__ void bar_sync(u32 id, u32 threads)
+{
+	asm volatile("bar.sync %0, %1;" :: "r"(id), "r"(threads) : "memory");
+}
 static __device__ __forceinline__ u32 f2h2(float lo, float hi) { return as_u32(__floats2half2_rn(lo, hi)); }
 static __device__ __forceinline__ float h2f(u32 h)
 {

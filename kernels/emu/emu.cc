@@ -25,6 +25,7 @@ static struct {
 	u32 run[MAX_THREADS], head, tail;   /* ready fibers, a ring */
 	u32 cur, live, at_barrier;
 	u32 wait[MAX_THREADS];
+	struct { u32 n, wait[MAX_THREADS]; } bar[16];
 	warp_state warp[MAX_THREADS / 32];
 	void (*fn)(void *);
 	void *arg, *smem;
@@ -76,6 +77,23 @@ void __syncthreads(void)
 	M.wait[M.at_barrier++] = M.cur;
 	if (M.at_barrier == M.live)
 		release_barrier();
+	park();
+}
+
+void bar_sync(u32 id, u32 threads)
+{
+	auto &b = M.bar[id];
+
+	if (!id || id > 15 || threads % 32) {
+		fprintf(stderr, "emu: barrier %u of %u threads\n", id, threads);
+		abort();
+	}
+	b.wait[b.n++] = M.cur;
+	if (b.n == threads) {
+		for (u32 i = 0; i < b.n; i++)
+			ready(b.wait[i]);
+		b.n = 0;
+	}
 	park();
 }
 
@@ -136,6 +154,8 @@ int emu_launch_fn(dim3 grid, dim3 block, size_t smem, void (*fn)(void *), void *
 		memset(M.smem, 0xff, M.smem_size);   /* NaN to whoever reads it first */
 		M.live = n;
 		M.head = M.tail = M.at_barrier = 0;
+		for (auto &x : M.bar)
+			x.n = 0;
 		memset(M.warp, 0, sizeof(M.warp));
 		for (u32 i = 0; i < n; i++) {
 			if (!M.stack[i])

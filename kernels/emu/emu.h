@@ -47,6 +47,8 @@ extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 int emu_launch_fn(dim3 grid, dim3 block, size_t smem, void (*fn)(void *), void *arg);
 void *emu_smem(void);
 void __syncthreads(void);
+/* barrier 1 to 15, of @threads threads */
+void bar_sync(u32 id, u32 threads);
 /* All 32 lanes give four words; afterwards each may read every lane's. */
 const u32 (*emu_warp(const u32 v[4]))[4];
 

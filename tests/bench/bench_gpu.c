@@ -4,7 +4,7 @@
  * lengths, sessions together, a warm turn, and the machine's own read and copy
  * speed in the same run. One line a figure.
  *
- * usage: bench_gpu FILE.gguf [quick] [kv-f16] [--in-place] [few=N] [blocks=N] [free=N] [together]
+ * usage: bench_gpu FILE.gguf [quick] [kv-f16] [--in-place] [few=N] [blocks=N] [free=N] [wide=N] [together]
  * few: the GEMV up to so many rows; blocks: its blocks an SM;
  * free: SMs from which on gemm_free.cuh is used; together: short products add their parts of k up themselves
  * `make bench-gpu` runs llama-bench on the same file beside it.
@@ -152,6 +152,8 @@ int main(int argc, char **argv)
 			ops_cuda_few = (uint32_t)atoi(argv[i] + 4);
 		if (!strncmp(argv[i], "blocks=", 7))
 			hk_gemv_blocks = (uint32_t)atoi(argv[i] + 7);
+		if (!strncmp(argv[i], "wide=", 5))
+			hk_wide_tiles = (uint32_t)atoi(argv[i] + 5);
 		if (!strncmp(argv[i], "free=", 5))
 			ops_cuda_free_sms = (uint32_t)atoi(argv[i] + 5);
 		ops_cuda_together |= !strcmp(argv[i], "together");

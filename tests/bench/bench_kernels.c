@@ -5,11 +5,11 @@
  * 36 in a graph, each with its own weights, so nothing is found in a cache that
  * a real step would not find there.
  *
- * usage: bench_kernels [nopdl] [together] [once] [few=N] [blocks=N] [part=N] [ROWS...]
+ * usage: bench_kernels [nopdl] [together] [once] [few=N] [blocks=N] [part=N] [wide=N] [splits=N] [ROWS...]
  * nopdl: without dependent launches, as on SM 8.7; together: products of up to 64 rows
  * add their parts of k up themselves, instead of the norm and the rotation; once: two launches of each, for a profiler;
  * few: the GEMV up to so many rows; blocks: its blocks an SM; part: tokens of a
- * part of attention's keys
+ * part of attention's keys; wide: tiles of a warp of gemm_wide.cuh, 1 none; splits: its parts of k
  */
 #include "tests/gpu/gpu.h"
 
@@ -312,6 +312,10 @@ int main(int argc, char **argv)
 			few_max = (uint32_t)atoi(argv[i] + 4);
 		else if (!strncmp(argv[i], "part=", 5))
 			step_part = (uint32_t)atoi(argv[i] + 5);
+		else if (!strncmp(argv[i], "wide=", 5))
+			hk_wide_tiles = (uint32_t)atoi(argv[i] + 5);
+		else if (!strncmp(argv[i], "splits=", 7))
+			hk_wide_splits = (uint32_t)atoi(argv[i] + 7);
 		else if (!strncmp(argv[i], "blocks=", 7))
 			hk_gemv_blocks = (uint32_t)atoi(argv[i] + 7);
 		else
