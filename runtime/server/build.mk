@@ -26,6 +26,7 @@ RT_SRCS += \
 	runtime/server/page.c \
 	runtime/server/realtime.c \
 	runtime/server/realtime_answer.c \
+	runtime/server/realtime_ask.c \
 	runtime/server/realtime_input.c \
 	runtime/server/realtime_items.c \
 	runtime/server/responses_api.c \

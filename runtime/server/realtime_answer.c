@@ -436,77 +436,6 @@ void rt_end_response(struct rt_session *c, bool cancel)
 	c->joinable = false;
 }
 
-void rt_ask_done(struct rt_ask *k)
-{
-	free(k->instructions);
-	free(k->tool);
-	json_decref(k->tools);
-	json_decref(k->metadata);
-	memset(k, 0, sizeof(*k));
-}
-
-/* The session's settings, with what the event says over them. False: refused, the error is sent. */
-static bool read_ask(struct rt_session *c, const json_t *event, struct rt_ask *k)
-{
-	const json_t *r = json_object_get(event, "response"), *v, *mods;
-	const char *word;
-	struct hearth_err err = { 0 };
-	bool found = false;
-	size_t i;
-	json_t *t;
-
-	memset(k, 0, sizeof(*k));
-	k->temperature = c->temperature;
-	k->max_tokens = c->max_tokens;
-	k->audio = c->audio_out;
-	v = json_object_get(r, "instructions");
-	k->instructions = json_is_string(v) ? strdup(json_string_value(v)) : c->instructions ? strdup(c->instructions) : NULL;
-	k->tools = json_is_array(json_object_get(r, "tools")) ? rt_tools(json_object_get(r, "tools"), &err) : json_incref(c->tools);
-	if (!k->tools) {
-		rt_send_error(c, event, "unsupported_schema", "response.tools", err.text);
-		return false;
-	}
-	if (json_object_get(r, "input") || (json_is_string(json_object_get(r, "conversation")) && strcmp(json_string_value(json_object_get(r, "conversation")), "auto"))) {
-		rt_send_error(c, event, "unsupported_value", "response.conversation", "a response outside of the conversation is not supported");
-		return false;
-	}
-	mods = json_object_get(r, "output_modalities");
-	if (!mods)
-		mods = json_object_get(r, "modalities");
-	if (json_is_array(mods)) {
-		k->audio = false;
-		json_array_foreach((json_t *)mods, i, t)
-			k->audio |= json_is_string(t) && !strcmp(json_string_value(t), "audio");
-		if (k->audio && !speech_speaks(c->s->speech)) {
-			rt_send_error(c, event, "not_enabled", "response.output_modalities", "text to speech is not switched on here; use [\"text\"]");
-			return false;
-		}
-	}
-	if (!rt_temperature(c, event, json_object_get(r, "temperature"), "response.temperature", &k->temperature))
-		return false;
-	v = json_object_get(r, "max_output_tokens") ? json_object_get(r, "max_output_tokens") : json_object_get(r, "max_response_output_tokens");
-	if (!rt_max_tokens(c, event, v, "response.max_output_tokens", &k->max_tokens))
-		return false;
-	v = json_object_get(r, "tool_choice") ? json_object_get(r, "tool_choice") : c->tool_choice;
-	if (!rt_tool_choice(c, event, v, "response.tool_choice", &k->choice, &word))
-		return false;
-	if (k->choice == RT_REQUIRED && !json_array_size(k->tools)) {
-		rt_send_error(c, event, "invalid_value", "response.tool_choice", "\"tool_choice\" asks for a call, but there are no tools");
-		return false;
-	}
-	json_array_foreach(k->tools, i, t)
-		found |= word && !strcmp(word, json_string_value(json_object_get(json_object_get(t, "function"), "name")));
-	if (word && !found) {
-		snprintf(err.text, sizeof(err.text), "\"tool_choice\" names \"%.60s\", which is not among the tools", word);
-		rt_send_error(c, event, "invalid_value", "response.tool_choice", err.text);
-		return false;
-	}
-	k->tool = word ? strdup(word) : NULL;
-	v = json_object_get(r, "metadata");
-	k->metadata = json_is_object(v) ? json_deep_copy(v) : NULL;
-	return true;
-}
-
 void rt_begin_response(struct rt_session *c, const json_t *event)
 {
 	struct rt_ask ask;
@@ -521,7 +450,7 @@ void rt_begin_response(struct rt_session *c, const json_t *event)
 		rt_send_error(c, event, "unsupported_model", NULL, c->s->chat_why.text);
 		return;
 	}
-	if (!read_ask(c, event, &ask)) {
+	if (!rt_read_ask(c, event, &ask)) {
 		rt_ask_done(&ask);
 		return;
 	}

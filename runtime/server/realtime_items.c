@@ -2,13 +2,11 @@
 /* What a realtime session sends, and the conversation it keeps. */
 #include "server/realtime_priv.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "grammar/schema.h"
 #include "server/websocket.h"
 
 /* -- out ---------------------------------------------------------------------------- */
@@ -145,32 +143,6 @@ struct rt_item *rt_item_find(struct rt_session *c, const char *id)
 	return NULL;
 }
 
-json_t *rt_tools(const json_t *tools, struct hearth_err *err)
-{
-	json_t *list = json_array(), *t;
-	struct grammar *g = NULL;
-	size_t i;
-	int rc = 0;
-
-	json_array_foreach((json_t *)tools, i, t) {
-		json_t *f = json_deep_copy(t);
-		const char *type = json_string_value(json_object_get(t, "type"));
-
-		if (!json_is_object(f) || !type || strcmp(type, "function"))
-			rc = err_set(err, -EINVAL, "tools[%zu] is not of type function", i);
-		json_object_del(f, "type");
-		json_array_append_new(list, json_pack("{s:s,s:o}", "type", "function", "function", f));
-	}
-	if (!rc && json_array_size(list))
-		rc = grammar_from_tools(list, NULL, true, true, &g, err);
-	grammar_unref(g);
-	if (rc) {
-		json_decref(list);
-		return NULL;
-	}
-	return list;
-}
-
 json_t *rt_previous(struct rt_session *c, const char *id)
 {
 	const struct rt_item *i;
@@ -195,53 +167,6 @@ void rt_send_item(struct rt_session *c, json_t *item, int what)
 	/* Clients of the older form know no such event. */
 	if (what & RT_DONE && !c->beta)
 		rt_send_event(c, "conversation.item.done", json_pack("{s:o,s:O}", "previous_item_id", rt_previous(c, id), "item", item));
-}
-
-bool rt_temperature(struct rt_session *c, const json_t *event, const json_t *v, const char *param, double *to)
-{
-	if (!v || json_is_null(v))
-		return true;
-	if (!json_is_number(v) || !(json_number_value(v) >= 0 && json_number_value(v) <= 2)) {
-		rt_send_error(c, event, "invalid_value", param, "\"temperature\" must be a number from 0 to 2");
-		return false;
-	}
-	*to = json_number_value(v);
-	return true;
-}
-
-bool rt_max_tokens(struct rt_session *c, const json_t *event, const json_t *v, const char *param, uint32_t *to)
-{
-	const char *word = json_string_value(v);
-
-	if (!v || json_is_null(v))
-		return true;
-	if (!(word && !strcmp(word, "inf")) && !(json_is_integer(v) && json_integer_value(v) > 0 && json_integer_value(v) < 1 << 20)) {
-		rt_send_error(c, event, "invalid_value", param, "\"max_output_tokens\" must be a positive number or \"inf\"");
-		return false;
-	}
-	*to = word ? 0 : (uint32_t)json_integer_value(v);
-	return true;
-}
-
-bool rt_tool_choice(struct rt_session *c, const json_t *event, const json_t *v, const char *param, enum rt_choice *ret, const char **ret_name)
-{
-	const char *word = json_string_value(v), *type = json_string_value(json_object_get(v, "type"));
-
-	*ret = RT_AUTO;
-	*ret_name = NULL;
-	if (!v || json_is_null(v) || (word && !strcmp(word, "auto")))
-		return true;
-	if (type && !strcmp(type, "function")) {
-		*ret_name = json_string_value(json_object_get(v, "name"));
-		if (!*ret_name)
-			*ret_name = json_string_value(json_object_get(json_object_get(v, "function"), "name"));
-	}
-	if (!*ret_name && !(word && (!strcmp(word, "none") || !strcmp(word, "required")))) {
-		rt_send_error(c, event, "invalid_value", param, "\"tool_choice\" must be none, auto, required or a function: {\"type\": \"function\", \"name\": ...}");
-		return false;
-	}
-	*ret = *ret_name || !strcmp(word, "required") ? RT_REQUIRED : RT_NONE;
-	return true;
 }
 
 void rt_set_text(char **to, const json_t *j)

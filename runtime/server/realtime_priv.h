@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inside of a realtime session, shared by its four files: realtime.c (events
+ * Inside of a realtime session, shared by its five files: realtime.c (events
  * and life), realtime_items.c (what is sent, the conversation),
- * realtime_input.c (audio in), realtime_answer.c (a response, on its thread).
+ * realtime_input.c (audio in), realtime_ask.c (what may be asked of a
+ * response), realtime_answer.c (a response, on its thread).
  */
 #ifndef HEARTH_SERVER_REALTIME_PRIV_H
 #define HEARTH_SERVER_REALTIME_PRIV_H
@@ -123,6 +124,8 @@ json_t *rt_previous(struct rt_session *c, const char *id);
 enum { RT_ADDED = 1, RT_DONE = 2 };
 void rt_send_item(struct rt_session *c, json_t *item, int what);
 void rt_set_text(char **to, const json_t *j);
+
+/* realtime_ask.c */
 /* What a client may say of an answer; absent or null leaves *to. False: refused, the error is sent. */
 bool rt_temperature(struct rt_session *c, const json_t *event, const json_t *v, const char *param, double *to);
 bool rt_max_tokens(struct rt_session *c, const json_t *event, const json_t *v, const char *param, uint32_t *to);
@@ -130,9 +133,11 @@ bool rt_max_tokens(struct rt_session *c, const json_t *event, const json_t *v, c
 bool rt_tool_choice(struct rt_session *c, const json_t *event, const json_t *v, const char *param, enum rt_choice *ret, const char **ret_name);
 /* OpenAI's tools as the grammar wants them; NULL and a sentence when one cannot be enforced. */
 json_t *rt_tools(const json_t *tools, struct hearth_err *err);
+/* The session's settings, with what the event says over them. False: refused, the error is sent. */
+bool rt_read_ask(struct rt_session *c, const json_t *event, struct rt_ask *k);
+void rt_ask_done(struct rt_ask *k);
 
 /* realtime_answer.c */
-void rt_ask_done(struct rt_ask *k);
 void rt_begin_response(struct rt_session *c, const json_t *event);
 void rt_end_response(struct rt_session *c, bool cancel);                 /* waits for it */
 
