@@ -24,7 +24,8 @@ CPU_FLAGS := -O3 -ffp-contract=fast -fno-math-errno
 ifneq ($(SAN),)
 CPU_FLAGS := -O1 -ffp-contract=fast -fno-math-errno -DCPU_NO_UNROLL
 endif
-CFLAGS_runtime/model/cpu_plain.c := $(CPU_FLAGS)
+# Unrolled it takes minutes of compiling and is slower.
+CFLAGS_runtime/model/cpu_plain.c := $(CPU_FLAGS) -DCPU_NO_UNROLL
 ifneq ($(filter x86_64,$(ARCH)),)
 RT_SRCS += \
 	runtime/model/cpu_avx2.c \
@@ -35,8 +36,6 @@ CFLAGS_runtime/model/cpu_avx512.c := $(CPU_FLAGS) -mavx2 -mfma -mf16c \
 	-mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mprefer-vector-width=512
 endif
 ifneq ($(filter aarch64 arm64,$(ARCH)),)
-# Unrolled, gcc takes many minutes and a gigabyte over the plain one there.
-CFLAGS_runtime/model/cpu_plain.c += -DCPU_NO_UNROLL
 RT_SRCS += runtime/model/cpu_neon.c
 CFLAGS_runtime/model/cpu_neon.c := $(CPU_FLAGS) -march=armv8.2-a+dotprod
 endif

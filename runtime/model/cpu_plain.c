@@ -12,11 +12,13 @@ typedef int32_t v4i __attribute__((vector_size(16)));
 typedef uint8_t v16b __attribute__((vector_size(16)));
 typedef float v4f __attribute__((vector_size(16)));
 
+/* Byte i of all lanes at once: gcc makes vectors of that, and scalars of sums byte by byte. */
 static inline __attribute__((always_inline)) v4i dot4(v4i t, v16b w, const uint8_t *a, int off)
 {
-	for (int l = 0; l < 4; l++)
-		for (int i = 0; i < 4; i++)
-			t[l] += ((int)w[l * 4 + i] - off) * (int8_t)a[i];
+	const v4i x = (v4i)w;
+
+	for (int i = 0; i < 4; i++)
+		t += ((x >> (8 * i) & 0xff) - off) * (int8_t)a[i];
 	return t;
 }
 
