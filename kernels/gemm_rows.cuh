@@ -8,7 +8,9 @@
  * is a subnormal, q * 2^-24 (or 2^-20 for the upper nibble), and one multiply-add
  * with the block's scale times 2^24 makes the weight of it. So that such a scale fits
  * into a half, weights are divided by a power of two, the largest of a lane's
- * rows so far; when it grows, the sums are brought down to it.
+ * rows so far; when it grows, the sums are brought down to it. The largest weights are
+ * 2^-5 then and a half's last step is 2^-24: a row whose scales are 2^-k of the largest
+ * in its lane (two rows of each of TM tiles) has 19-k bits for its own largest weight.
  */
 #ifndef HEARTH_KERNELS_GEMM_ROWS_CUH
 #define HEARTH_KERNELS_GEMM_ROWS_CUH

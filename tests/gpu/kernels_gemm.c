@@ -129,7 +129,7 @@ static bool gemm_case2(int type, int type2, uint32_t rows, uint32_t rows2, uint3
 }
 
 /* One matrix whose scales grow along k in its first eight rows of sixteen and shrink in
- * the others, from subnormal halves to far beyond 1, and whose tiles are 8 times apart:
+ * the others, from subnormal halves to far beyond 1, and whose tiles are twice apart:
  * weights become halves only after they were divided by what the largest so far needs. */
 static bool gemm_steep(int type, uint32_t n, double *ret_err)
 {
@@ -145,7 +145,7 @@ static bool gemm_steep(int type, uint32_t n, double *ret_err)
 				uint16_t h;
 
 				memcpy(&h, b + at + 2 * i, 2);
-				h = quant_to_half(ldexpf(quant_from_half(h), 2 * (int)(r % 16 < 8 ? u : 7 - u) - 8 - 3 * (int)(r / 16 % 5)));
+				h = quant_to_half(ldexpf(quant_from_half(h), 2 * (int)(r % 16 < 8 ? u : 7 - u) - 8 - (int)(r / 16 % 3)));
 				memcpy(b + at + 2 * i, &h, 2);
 			}
 		}
@@ -213,7 +213,7 @@ void t_gemm(bool quick)
 
 		for (uint32_t n = 8; n <= 64; n += 8)
 			ok &= gemm_steep(QUANT_Q4_K, n, &err) && gemm_steep(QUANT_Q6_K, n, &err);
-		tap(ok, "gemm of scales from 1e-7 to 30 in one row, of 1 to 4096 in a warp's rows: largest error %.3f of the bound", err);
+		tap(ok, "gemm of scales from 1e-7 to 30 in one row, of 1 to 4 in a warp's tiles: largest error %.3f of the bound", err);
 	}
 	{
 		struct tmat a = make_mat(QUANT_Q4_K, 16, 256, true);
