@@ -21,6 +21,7 @@
 
 #include "paths.h"
 #include "dev/hearth.h"
+#include "home/home.h"
 #include "server/alive.h"
 #include "server/audio_api.h"
 #include "server/chat_api.h"
@@ -33,6 +34,7 @@
 #include "server/realtime.h"
 #include "server/responses_api.h"
 #include "server/service.h"
+#include "server/speech.h"
 #include "server/wyoming.h"
 
 enum { EXIT_CONFIG = 2, EXIT_MODEL = 3, EXIT_LISTEN = 4, EXIT_OUTPUT = 9 };
@@ -220,19 +222,23 @@ static int set_option(char **to, const char *s)
 
 static int check(struct hearth_err *err)
 {
+	struct home *home = NULL;
 	struct engine_plan plan;
 	struct engine_opts o;
+	uint64_t all;
 	int rc;
 
-	engine_defaults(&o);
-	o.model = d.cfg.model;
-	o.ctx = d.cfg.ctx;
-	o.sessions = d.cfg.sessions;
-	rc = engine_plan(&o, &plan, err);
+	rc = service_plan(&d.cfg, &o, &plan, err);
+	if (!rc && d.cfg.home)
+		rc = home_load(d.cfg.home, &home, err);
+	home_free(home);
+	if (!rc)
+		rc = speech_check(&d.cfg, err);
 	if (rc)
 		return rc;
+	all = plan.total + speech_predict(&d.cfg) / 2;   /* without the room to grow */
 	printf("%s: %s, %s, context %u, %u sessions, %.1f MiB in all: %s\n", d.cfg.path ? d.cfg.path : "built-in configuration",
-	       plan.model, plan.backend, plan.ctx, plan.sessions, (double)plan.total / (1 << 20), plan.fits ? "fits" : "does not fit");
+	       plan.model, plan.backend, plan.ctx, plan.sessions, (double)all / (1 << 20), plan.fits ? "fits" : "does not fit");
 	return plan.fits ? 0 : err_set(err, -ENOMEM, "the largest context that fits is %u", plan.ctx_fit);
 }
 

@@ -64,6 +64,30 @@ static uint64_t limit_of(const struct config *cfg, enum engine_pool p)
 	return p == ENGINE_WEIGHTS ? cfg->weights_max : p == ENGINE_KV ? cfg->kv_max : 0;
 }
 
+int service_plan(const struct config *cfg, struct engine_opts *ret_o, struct engine_plan *ret, struct hearth_err *err)
+{
+	int rc;
+
+	engine_defaults(ret_o);
+	ret_o->model = cfg->model;
+	ret_o->backend = strcmp(cfg->backend, "auto") ? cfg->backend : NULL;
+	ret_o->threads = cfg->threads;
+	ret_o->ctx = cfg->ctx;
+	ret_o->sessions = cfg->sessions;
+	if (cfg->chunk)
+		ret_o->chunk = cfg->chunk;
+	ret_o->kv = strcmp(cfg->kv, "f16") ? KV_I8 : KV_F16;
+	rc = engine_plan(ret_o, ret, err);
+	for (int i = 0; i < ENGINE_POOLS && !rc; i++) {
+		uint64_t max = limit_of(cfg, (enum engine_pool)i);
+
+		if (max && ret->bytes[i] > max)
+			rc = err_set(err, -ENOMEM, "the model needs %.1f MiB of %s, the configuration allows %.1f MiB", (double)ret->bytes[i] / (1 << 20),
+				     hearth_kind_name(kinds[i]), (double)max / (1 << 20));
+	}
+	return rc;
+}
+
 /*
  * Pools for the plan and the speech engines, and the model's tenant with its
  * budget. Embedded pools are twice the plan: what is not used is not there, and
@@ -77,14 +101,8 @@ static int open_memory(struct service *s, const struct engine_plan *plan, struct
 	struct hearth_options o;
 	int rc;
 
-	for (int i = 0; i < ENGINE_POOLS; i++) {
-		uint64_t max = limit_of(cfg, (enum engine_pool)i);
-
-		if (max && plan->bytes[i] > max)
-			return err_set(err, -ENOMEM, "the model needs %.1f MiB of %s, the configuration allows %.1f MiB", (double)plan->bytes[i] / (1 << 20),
-				       hearth_kind_name(kinds[i]), (double)max / (1 << 20));
+	for (int i = 0; i < ENGINE_POOLS; i++)
 		spec[i] = (struct hearth_pool_spec){ .kind = kinds[i], .name = hearth_kind_name(kinds[i]), .size = plan->bytes[i] * 2 + (1 << 20) };
-	}
 	spec[ENGINE_ACCOUNT].size += speech_predict(cfg);
 	hearth_options_defaults(&o);
 	if (cfg->device)
@@ -138,16 +156,7 @@ int service_open(const struct config *cfg, struct keyring *keys, struct service 
 	pthread_mutex_init(&s->home_lock, NULL);
 	mono_cond(&s->freed);
 
-	engine_defaults(&o);
-	o.model = cfg->model;
-	o.backend = strcmp(cfg->backend, "auto") ? cfg->backend : NULL;
-	o.threads = cfg->threads;
-	o.ctx = cfg->ctx;
-	o.sessions = cfg->sessions;
-	if (cfg->chunk)
-		o.chunk = cfg->chunk;
-	o.kv = strcmp(cfg->kv, "f16") ? KV_I8 : KV_F16;
-	rc = engine_plan(&o, &plan, err);
+	rc = service_plan(cfg, &o, &plan, err);
 	if (!rc)
 		rc = open_memory(s, &plan, err);
 	if (rc)

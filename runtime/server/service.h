@@ -65,6 +65,10 @@ struct service {
 	atomic_ullong ttft_bucket[16];
 };
 
+struct engine_opts;
+struct engine_plan;
+/* What the model takes by @cfg, from its head alone; what is refused here service_open() would refuse too. */
+int service_plan(const struct config *cfg, struct engine_opts *ret_o, struct engine_plan *ret, struct hearth_err *err);
 /* Opens the model by @cfg; it and @keys must outlive the service. */
 int service_open(const struct config *cfg, struct keyring *keys, struct service **ret, struct hearth_err *err);
 /* New takers are refused from here on, who waits is sent away, and what runs is cancelled (run_next()). */

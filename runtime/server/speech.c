@@ -402,6 +402,25 @@ uint64_t speech_predict(const struct config *cfg)
 	return n * 2;
 }
 
+int speech_check(const struct config *cfg, struct hearth_err *err)
+{
+	struct speech *s = calloc(1, sizeof(*s));
+	int rc = 0;
+
+	if (!s)
+		return err_set(err, -ENOMEM, "out of memory");
+	if (cfg->stt)
+		rc = find_vad(s, cfg, err);
+	if (!rc && cfg->tts) {
+		tts_defaults(&s->tts_o);
+		s->tts_o.voice = cfg->voice;
+		rc = open_voice(s, err);
+		tts_close(s->tts);
+	}
+	free(s);
+	return rc;
+}
+
 /* The first detector at once: a phrase that cannot be listened for is known at the start. */
 static int open_wake(struct speech *s, const struct config *cfg, struct hearth *h, struct hearth_pool *pool, struct hearth_err *err)
 {

@@ -20,6 +20,8 @@ struct wake;
 
 /* Bytes of the account pool that the engines @cfg asks for will want, with room to grow. */
 uint64_t speech_predict(const struct config *cfg);
+/* Whether the voice and the detector's file that @cfg names are there; nothing stays open. */
+int speech_check(const struct config *cfg, struct hearth_err *err);
 /* Opens what @cfg asks for. The sentence names the engine that does not open. */
 int speech_open(const struct config *cfg, struct hearth *h, struct speech **ret, struct hearth_err *err);
 void speech_close(struct speech *s);      /* NULL is fine */

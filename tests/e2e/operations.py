@@ -60,6 +60,15 @@ def test_check():
             check(r.returncode == 2 and f"line {line}" in r.stderr and word in r.stderr and not r.stdout, "--check names the line: " + name, r)
         r = run("model: {path: /nonexistent.gguf}\n")
         check(r.returncode == 3 and "/nonexistent.gguf" in r.stderr, "--check of a model that is not there is 3", r)
+        for name, text, word in (("a voice that is not there", BASE + "speech: {tts: true, voice: bob}\n", "bob"), ("a home that is not there", BASE + "speech: {home: none.yaml}\n", "none.yaml"),
+                                 ("a detector that is not there", BASE + "speech: {stt: true, vad: none.weights}\n", "none.weights"),
+                                 ("a backend that is none", "model: {path: {model}, backend: vulkan}\n", "vulkan"),
+                                 ("less cache than is needed", BASE + "memory: {kv_max: 1M}\n", "of kv")):
+            r = run(text)
+            check(r.returncode == 3 and word in r.stderr and not r.stdout, "--check of " + name + " is 3", r)
+        size = lambda r: float(r.stdout.split(" MiB in all")[0].split()[-1]) if r.returncode == 0 else 0
+        plain, f16, speech = size(run(BASE)), size(run("model: {path: {model}, kv: f16}\n")), size(run(BASE + "speech: {stt: true, tts: true}\n"))
+        check(plain + 7 < f16 and plain + 15 < speech, "--check counts the kind of KV and the speech engines", (plain, f16, speech))
         r = subprocess.run([EXE, "-c", conf + ".no"], capture_output=True, text=True, timeout=60)
         check(r.returncode == 2 and ".no" in r.stderr, "a configuration that is not there is 2", r)
         r = subprocess.run([EXE, "-m", MODEL, "--host", "0.0.0.0", "--check"], capture_output=True, text=True, timeout=60)
