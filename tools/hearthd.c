@@ -236,7 +236,7 @@ static int check(struct hearth_err *err)
 		rc = speech_check(&d.cfg, err);
 	if (rc)
 		return rc;
-	all = plan.total + speech_predict(&d.cfg) / 2;   /* without the room to grow */
+	all = plan.total + speech_bytes(&d.cfg);
 	printf("%s: %s, %s, context %u, %u sessions, %.1f MiB in all: %s\n", d.cfg.path ? d.cfg.path : "built-in configuration",
 	       plan.model, plan.backend, plan.ctx, plan.sessions, (double)all / (1 << 20), plan.fits ? "fits" : "does not fit");
 	return plan.fits ? 0 : err_set(err, -ENOMEM, "the largest context that fits is %u", plan.ctx_fit);

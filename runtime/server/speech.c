@@ -375,15 +375,16 @@ static int home_model(struct speech *s, const struct config *cfg, struct hearth_
 	return rc;
 }
 
-uint64_t speech_predict(const struct config *cfg)
+uint64_t speech_bytes(const struct config *cfg)
 {
 	uint64_t n = 0;
 
 	if (cfg->stt) {
 		struct stt_options o;
 
+		/* The files of a home are made when it is first opened: until then a home of some size. */
 		stt_defaults(&o);
-		o.lm = cfg->lm ? cfg->lm : GENERAL_LM;
+		o.lm = cfg->lm ? cfg->lm : cfg->home ? NULL : GENERAL_LM;
 		o.dict = cfg->dict ? cfg->dict : GENERAL_DICT;
 		n += stt_predict(&o);
 		/* The distribution's general model unpacks to several times its files. */
@@ -399,7 +400,12 @@ uint64_t speech_predict(const struct config *cfg)
 	}
 	if (cfg->wake)
 		n += WAKES * wake_predict();
-	return n * 2;
+	return n;
+}
+
+uint64_t speech_predict(const struct config *cfg)
+{
+	return speech_bytes(cfg) * 2 + (cfg->stt && cfg->home ? 64u << 20 : 0);
 }
 
 int speech_check(const struct config *cfg, struct hearth_err *err)

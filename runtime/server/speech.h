@@ -18,7 +18,9 @@ struct speech;
 struct hearing;
 struct wake;
 
-/* Bytes of the account pool that the engines @cfg asks for will want, with room to grow. */
+/* Bytes that the engines @cfg asks for take when they are open. */
+uint64_t speech_bytes(const struct config *cfg);
+/* The same with room to grow, a large home's too: what the account pool has for them. */
 uint64_t speech_predict(const struct config *cfg);
 /* Whether the voice and the detector's file that @cfg names are there; nothing stays open. */
 int speech_check(const struct config *cfg, struct hearth_err *err);

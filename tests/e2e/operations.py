@@ -69,6 +69,12 @@ def test_check():
         size = lambda r: float(r.stdout.split(" MiB in all")[0].split()[-1]) if r.returncode == 0 else 0
         plain, f16, speech = size(run(BASE)), size(run("model: {path: {model}, kv: f16}\n")), size(run(BASE + "speech: {stt: true, tts: true}\n"))
         check(plain + 7 < f16 and plain + 15 < speech, "--check counts the kind of KV and the speech engines", (plain, f16, speech))
+        whole = BASE + "speech: {stt: true, tts: true, home: " + os.path.join(ROOT, "docs/examples/home.yaml") + "}\nhttp: {port: 0}\n"
+        said, d = size(run(whole)), Daemon(text=whole)
+        s, j, _ = call(d, "GET", "/v1/memory")
+        d.stop()
+        held = sum(p["charged"] for p in j["pools"]) / (1 << 20)
+        check(abs(said / held - 1) < 0.02, "and what it says is what is held, to 2 %", (said, held))
         r = subprocess.run([EXE, "-c", conf + ".no"], capture_output=True, text=True, timeout=60)
         check(r.returncode == 2 and ".no" in r.stderr, "a configuration that is not there is 2", r)
         r = subprocess.run([EXE, "-m", MODEL, "--host", "0.0.0.0", "--check"], capture_output=True, text=True, timeout=60)
