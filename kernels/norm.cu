@@ -9,6 +9,8 @@
 #include "kernels/launch.cuh"
 #include "kernels/tile.h"
 
+enum { NM_QUADS = 2048 };   /* of a row, at most, for one batch of loads */
+
 struct nm_args {
 	float *x;
 	const float *norm, *part;
@@ -20,15 +22,123 @@ struct nm_args {
 	float eps;
 };
 
-/* SHORT: few rows, whose time is waiting. Many rows' time is bytes: 16 stored at once. */
-template <bool SHORT>
+/*
+ * Few rows, whose time is waiting: a thread has U groups of four channels, in registers
+ * from first to last, and asks for a group and eight parts of it at once.
+ */
+template <int WARPS, int U>
+static __global__ void __launch_bounds__(WARPS * 32, 1) norm_short(const __grid_constant__ nm_args a)
+{
+	__shared__ float red[2 * 32];
+	const u32 n = blockIdx.x, i0 = threadIdx.x, quads = a.cols / 4;
+	const float4 zero = make_float4(0, 0, 0, 0);
+	float4 u[U], v[U];
+
+	pdl_go();
+#pragma unroll
+	for (int k = 0; k < U; k++) {
+		const u32 i = i0 + k * WARPS * 32;
+
+		u[k] = !a.norm ? make_float4(1, 1, 1, 1) : i < quads ? ((const float4 *)a.norm)[i] : zero;
+	}
+	pdl_wait();
+	float4 *const x = (float4 *)(a.x + (size_t)(a.row ? a.row[n] : n) * a.cols);
+	const float4 *const part = (const float4 *)(a.part + (size_t)n * a.cols);
+	const size_t stride = a.stride / 4;
+
+#pragma unroll
+	for (int k = 0; k < U; k++) {
+		const u32 i = i0 + k * WARPS * 32;
+		const bool live = i < quads;
+		float4 y[8];
+
+		v[k] = live ? ld_float4(x + i) : zero;
+#pragma unroll
+		for (u32 p = 0; p < 8; p++)
+			y[p] = live && p < a.parts ? ld_float4(part + p * stride + i) : zero;
+#pragma unroll
+		for (u32 p = 0; p < 8; p++) {
+			v[k].x += y[p].x;
+			v[k].y += y[p].y;
+			v[k].z += y[p].z;
+			v[k].w += y[p].w;
+		}
+		for (u32 p0 = 8; p0 < a.parts; p0 += 8) {
+#pragma unroll
+			for (u32 p = 0; p < 8; p++)
+				y[p] = live && p0 + p < a.parts ? ld_float4(part + (p0 + p) * stride + i) : zero;
+#pragma unroll
+			for (u32 p = 0; p < 8; p++) {
+				v[k].x += y[p].x;
+				v[k].y += y[p].y;
+				v[k].z += y[p].z;
+				v[k].w += y[p].w;
+			}
+		}
+		if (a.parts && live)
+			x[i] = v[k];
+	}
+	float ss = 0, amax = 0, s1 = 0, rms;
+#pragma unroll
+	for (int k = 0; k < U; k++) {
+		ss += v[k].x * v[k].x + v[k].y * v[k].y;
+		s1 += v[k].z * v[k].z + v[k].w * v[k].w;
+		v[k].x *= u[k].x;
+		v[k].y *= u[k].y;
+		v[k].z *= u[k].z;
+		v[k].w *= u[k].w;
+		amax = fmaxf(amax, fmaxf(fmaxf(fabsf(v[k].x), fabsf(v[k].y)), fmaxf(fabsf(v[k].z), fabsf(v[k].w))));
+	}
+	ss = warp_sum(ss + s1);
+	amax = warp_max_pos(amax);
+	if (threadIdx.x % 32 == 0) {
+		red[threadIdx.x / 32] = ss;
+		red[32 + threadIdx.x / 32] = amax;
+	}
+	__syncthreads();
+	{
+		float4 s = zero, m = zero;
+
+#pragma unroll
+		for (int k = 0; k < WARPS / 4; k++) {
+			const float4 x = ((const float4 *)red)[k], y = ((const float4 *)red)[8 + k];
+
+			s.x += x.x;
+			s.y += x.y;
+			s.z += x.z;
+			s.w += x.w;
+			m.x = fmaxf(m.x, y.x);
+			m.y = fmaxf(m.y, y.y);
+			m.z = fmaxf(m.z, y.z);
+			m.w = fmaxf(m.w, y.w);
+		}
+		ss = (s.x + s.y) + (s.z + s.w);
+		amax = fmaxf(fmaxf(m.x, m.y), fmaxf(m.z, m.w));
+	}
+	rms = a.norm ? rsqrtf(ss / (float)a.cols + a.eps) : 1;
+	/* NaN and infinity go through: they must show in the logits, not hide. */
+	const u32 e = amax * rms > 2048 && amax * rms < 1e30f ? (__float_as_uint(amax * rms) >> 23) - 127 - 10 : 0;
+	if (threadIdx.x == 0)
+		a.act_scale[n] = __uint_as_float((127 + e) << 23);
+	rms *= __uint_as_float((127 - e) << 23);
+#pragma unroll
+	for (int k = 0; k < U; k++) {
+		const u32 i = i0 + k * WARPS * 32;
+
+		if (i < quads)
+			*(uint2 *)(a.act + act_pos(n, i * 4, 0, a.groups)) =
+				make_uint2(f2h2(v[k].x * rms, v[k].z * rms), f2h2(v[k].y * rms, v[k].w * rms));
+	}
+}
+
+/* Many rows, whose time is bytes: 16 stored at once. */
 static __global__ void __launch_bounds__(1024, 1) norm(const __grid_constant__ nm_args a)
 {
 	__shared__ float red[64];
 	const u32 n = blockIdx.x, i0 = threadIdx.x;
 	const float4 *const w = (const float4 *)a.norm, one = make_float4(1, 1, 1, 1);
 	/* a weight, so before the wait */
-	float4 u0 = w && i0 < a.cols / 4 ? w[i0] : one, v0 = make_float4(0, 0, 0, 0);
+	float4 u0 = w && i0 < a.cols / 4 ? w[i0] : one;
 
 	pdl_go();
 	pdl_wait();
@@ -61,8 +171,6 @@ static __global__ void __launch_bounds__(1024, 1) norm(const __grid_constant__ n
 		}
 		if (a.parts)
 			x[i] = v;
-		if (i == i0)
-			v0 = v;
 		ss += v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w;
 		amax = fmaxf(amax, fmaxf(fmaxf(fabsf(v.x * u.x), fabsf(v.y * u.y)),
 					 fmaxf(fabsf(v.z * u.z), fabsf(v.w * u.w))));
@@ -87,13 +195,7 @@ static __global__ void __launch_bounds__(1024, 1) norm(const __grid_constant__ n
 	if (threadIdx.x == 0)
 		a.act_scale[n] = ldexpf(1.0f, e);
 	rms *= scale;
-	for (u32 i = i0; SHORT && i < a.cols / 4; i += blockDim.x) {
-		const float4 v = i == i0 ? v0 : x[i], u = i == i0 ? u0 : w ? w[i] : one;
-
-		*(uint2 *)(a.act + act_pos(n, i * 4, 0, a.groups)) =
-			make_uint2(f2h2(v.x * u.x * rms, v.z * u.z * rms), f2h2(v.y * u.y * rms, v.w * u.w * rms));
-	}
-	for (u32 i = i0; !SHORT && i < a.cols / 8; i += blockDim.x) {
+	for (u32 i = i0; i < a.cols / 8; i += blockDim.x) {
 		const u32 f = i / 4 * 8 + i % 4;   /* 4c of a block of 32; 16+4c is four on */
 		const float4 v = x[f], v2 = x[f + 4], u = w ? w[f] : one, u2 = w ? w[f + 4] : one;
 
@@ -115,8 +217,15 @@ extern "C" int hk_norm(void *st, uint32_t n, uint32_t cols, float *x, const uint
 	if (cols % 64 || n > groups * 8 || (uintptr_t)x % 16 || (uintptr_t)w % 16 || (uintptr_t)act % 16 ||
 	    (k.parts && (row || (uintptr_t)k.part % 16 || k.stride % 4)))
 		return -EINVAL;
-	if (n > 256)
-		return HK_LAUNCH((norm<false>), dim3(n), dim3(k.parts && cols >= 2048 ? 1024 : 256), 0, st, hk_pdl, k);
+	if (n > 256 || cols > 4 * NM_QUADS)
+		return HK_LAUNCH(norm, dim3(n), dim3(k.parts && cols >= 2048 ? 1024 : 256), 0, st, hk_pdl, k);
 	/* as many threads as there are loads, to wait for all at once */
-	return HK_LAUNCH((norm<true>), dim3(n), dim3(cols >= 4096 ? 1024 : (cols / 4 + 31) / 32 * 32), 0, st, hk_pdl, k);
+#define NM_GO(W, U) HK_LAUNCH((norm_short<W, U>), dim3(n), dim3((W) * 32), 0, st, hk_pdl, k)
+	if (cols <= 1024)
+		return NM_GO(8, 1);
+	if (cols <= 2560)
+		return NM_GO(20, 1);
+	if (cols <= 4096)
+		return NM_GO(32, 1);
+	return NM_GO(32, 2);
 }

@@ -143,6 +143,11 @@ static __device__ __forceinline__ unsigned short f2h(float f) { return __half_as
 
 static __device__ __forceinline__ float shfl_xor_f(float v, int m) { return __shfl_xor_sync(~0u, v, m); }
 static __device__ __forceinline__ u32 shfl_xor_u(u32 v, int m) { return __shfl_xor_sync(~0u, v, m); }
+/* The largest of a warp where none is negative: their order is that of their bits. */
+static __device__ __forceinline__ float warp_max_pos(float v)
+{
+	return __uint_as_float(__reduce_max_sync(~0u, __float_as_uint(v)));
+}
 static __device__ __forceinline__ float fast_exp2(float x) { return exp2f(x); }
 static __device__ __forceinline__ float fast_exp(float x) { return __expf(x); }
 static __device__ __forceinline__ float fast_div(float a, float b) { return __fdividef(a, b); }

@@ -193,6 +193,12 @@ static inline float shfl_xor_f(float v, int m)
 	memcpy(&v, &u, 4);
 	return v;
 }
+static inline float warp_max_pos(float v)
+{
+	for (int m = 16; m; m >>= 1)
+		v = fmaxf(v, shfl_xor_f(v, m));
+	return v;
+}
 static inline void warp_sync(void)
 {
 	const u32 w[4] = { 0, 0, 0, 0 };

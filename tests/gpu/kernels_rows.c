@@ -54,12 +54,12 @@ void t_raw(bool quick)
 
 void t_norm(bool quick)
 {
-	static const uint32_t NS[] = { 1, 7, 8, 9, 33, 257 }, COLS[] = { 64, 896, 2560 };
+	static const uint32_t NS[] = { 1, 7, 8, 9, 33, 257 }, COLS[] = { 64, 896, 2560, 4096, 5184, 8256 };
 	double err = 0;
 	bool ok = true;
 
 	for (size_t i = 0; i < 6; i++) {
-		for (size_t c = 0; c < (i < 5 ? 3u : 2u); c++) {
+		for (size_t c = 0; c < (i == 1 ? 6u : i < 5 ? 3u : 2u); c++) {
 			uint32_t n = NS[i], cols = COLS[c], groups = (n + 7) / 8;
 			size_t an = (size_t)groups * tile_units(cols) * 2048;
 			/* the last is larger than F16 holds */
