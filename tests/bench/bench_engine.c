@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
@@ -141,8 +142,10 @@ static void their_round(const char *path, const char *model, bool i8, char *ret_
 	all = f ? json_loadf(f, 0, &jerr) : NULL;
 	if (f)
 		pclose(f);
-	if (!json_is_array(all))
-		die("llama-bench gave no JSON");
+	if (!json_is_array(all)) {
+		fprintf(stderr, "bench_engine: %s\n", cmd);
+		die("that gave no JSON: is it llama.cpp's llama-bench?");
+	}
 	json_array_foreach(all, k, one_) {
 		const int np = (int)json_integer_value(json_object_get(one_, "n_prompt"));
 		const int ng = (int)json_integer_value(json_object_get(one_, "n_gen"));
@@ -220,6 +223,10 @@ int main(int argc, char **argv)
 			model = argv[a];
 		else
 			die("unknown option");
+	}
+	if (llama && access(llama, X_OK)) {
+		fprintf(stderr, "bench_engine: %s: %s\n", llama, strerror(errno));
+		return 1;
 	}
 	if (!model || rounds < 1 || rounds > ROUNDS_MAX || gen < 2)
 		die("usage: bench_engine MODEL.gguf [--llama-bench PATH] [--threads N] [--rounds N] [--gen N] "

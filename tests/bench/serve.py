@@ -261,6 +261,10 @@ def main():
     p.add_argument("--tokens", type=int, default=512, help="length of the answers by which a token's overhead is measured")
     p.add_argument("--before", help="another build of hearthd, with its bench_engine, in the same rounds of --overhead")
     o = p.parse_args()
+    o.model = os.path.abspath(o.model)   # hearthd looks for names beside its configuration, which lies elsewhere
+    for f in filter(None, (o.hearthd, o.before, o.llama_server)):
+        if not os.access(f, os.X_OK):
+            sys.exit(f"{f} is no program that can be run")
     tmp = tempfile.TemporaryDirectory()
 
     def ours(name, path=o.hearthd, called="hearthd", **more):
