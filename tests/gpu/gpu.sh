@@ -178,6 +178,16 @@ run_part() {
 		*) bad "a client of an MPS daemon takes what the daemon has, whatever GPU was chosen: $said" ;;
 		esac
 		rm -rf "$BUILD/settings"
+		said=$(GPU_NODES=$BUILD/none LOG="$BUILD/none" tests/gpu/gpu.sh table kernel 2>&1) && said="passed: $said"
+		case $said in
+		"not ok 1 - no part \"kernel\"; the parts: "*) ok "a part that is none is refused, GPU or not" ;;
+		*) bad "a part that is none is refused, GPU or not: $said" ;;
+		esac
+		case $(GPU_NODES=$BUILD/none LOG="$BUILD/none" tests/gpu/gpu.sh table 2>&1) in
+		*"nothing was measured"*"1..0") ok "a table of nothing says so" ;;
+		*) bad "a table of nothing says so" ;;
+		esac
+		rm -rf "$BUILD/none"
 		said=$(PREBUILT=1 BUILD=$BUILD/none LOG="$LOG" tests/gpu/gpu.sh kernels 2>&1) && said="passed: $said"
 		case $said in
 		"not ok 1 - PREBUILT is set"*$BUILD/none/bin/hearthd*) ok "PREBUILT without the programs names them" ;;
@@ -256,12 +266,17 @@ run_part() {
 		fi
 		;;
 	table) tests/gpu/table.py "$LOG" | tee "$LOG/table.log" ;;
-	*) bad "no part \"$1\"; the parts: $ALL"; return ;;
 	esac
 }
 
 [ $# -gt 0 ] || set -- compile kernels models
 [ "$*" != all ] || set -- $ALL
+for part; do
+	case " $ALL " in
+	*" $part "*) ;;
+	*) bad "no part \"$part\"; the parts: $ALL"; echo "1..$n"; exit 1 ;;
+	esac
+done
 gpu=
 for f in ${GPU_NODES:-/dev/nvidiactl /dev/nvhost-gpu /dev/nvmap}; do   # a card has one of them, a Jetson the others
 	[ ! -e "$f" ] || gpu=1

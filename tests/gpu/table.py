@@ -53,7 +53,7 @@ def llama(text):
 
 def main():
     folder = sys.argv[1]
-    missed = 0
+    missed, measured = 0, False
 
     def line(name, got, peer, want, figure):
         nonlocal missed
@@ -72,6 +72,7 @@ def main():
          [("decode 0", None), ("prefill 33", 2), ("prefill 128", None), ("prefill 512", 1.3)])):
         if not a:
             continue
+        measured = True
         print(f"\n{title}:\n\n| | hearth | llama.cpp | ratio | wanted |\n|---|---|---|---|---|")
         for key, want in rows:
             line(key + ", tok/s", a.get(key), b.get(key), want,
@@ -87,7 +88,7 @@ def main():
             line("device memory, % off the plan", a.get("memory"), None, "at most 1", lambda x, _: ("", abs(x) <= 1))
             line("weights read, GB/s", a.get("weights"), a.get("read"), None,
                  lambda x, y: None if not y else (f"{100 * x / y:.0f} % of what reading does", True))
-    print(f"\n{missed} missed")
+    print(f"\n{missed} missed" if measured else f"nothing was measured: {folder} has no figures")
 
 
 main()
