@@ -33,6 +33,9 @@ install: all install-dkms ## install programs, libhearth, unit files, module sou
 	for f in $(wildcard models/*.gguf models/*.txt); do \
 		$(INSTALL) -m 644 $$f $D$(DATADIR)/hearth/models/ || exit 1; done
 	$(INSTALL) -m 644 docs/examples/*.yaml $D$(DATADIR)/hearth/docs/examples/
+	# whole paths: it is copied to /etc
+	sed -e 's|path: ../../models|path: $(DATADIR)/hearth/models|; s|home: home.yaml|home: $(DATADIR)/hearth/docs/examples/home.yaml|' \
+		docs/examples/hearthd.yaml >$D$(DATADIR)/hearth/docs/examples/hearthd.yaml
 	$(INSTALL) -m 644 debian/hearth.udev $D$(SYSDIR)/udev/rules.d/60-hearth.rules
 	$(INSTALL) -m 644 debian/hearth.sysusers.conf $D$(SYSDIR)/sysusers.d/hearth.conf
 	for u in hearth hearthd; do \

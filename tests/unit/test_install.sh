@@ -30,6 +30,11 @@ done
 t "no placeholder is left in what was installed" \
 	sh -c "! grep -rIlE '@(BINDIR|PREFIX|LIBDIR|INCDIR|VERSION)@' '$root/usr/lib/pkgconfig' '$root/usr/lib/systemd'"
 
+mkdir "$tmp/etc"
+sed "s|/usr/share|$root/usr/share|" "$root/usr/share/hearth/docs/examples/hearthd.yaml" >"$tmp/etc/hearthd.yaml"
+t "the installed example serves from /etc too" "$root/usr/bin/hearthd" -c "$tmp/etc/hearthd.yaml" --check
+t "hearthd's unit may use a Jetson's GPU, whose nodes are the group video's" grep -q '^SupplementaryGroups=.*video' "$root/usr/lib/systemd/system/hearthd.service"
+
 cat >"$tmp/user.c" <<'C'
 #include <hearth.h>
 #include <stdio.h>
