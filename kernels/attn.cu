@@ -8,6 +8,11 @@
  * maximum, and are merged at the end; the parts of a tile are merged by the
  * block that comes last, in order.
  *
+ * In short steps norm, rotation and append are folded in: a block turns its own
+ * queries, and the part with the end of the keys the step's own keys and values,
+ * which then are chunks of their own, in shared memory as in a page. Each tile of
+ * a sequence does so again; the last one also brings them into their page.
+ *
  * int8 keys and values go from their page to registers and become halves
  * there, scaled: bytes moved are those of the pages, once per tile. As in the
  * GEMM, the order of channels inside a product is free: lane t takes channels
@@ -20,7 +25,6 @@
 #include "kernels/tile.h"
 
 struct at_args {
-	const hk_seq *seq;
 	const hk_tile *tile;
 	const u32 *page;
 	const unsigned short *q;
@@ -29,9 +33,12 @@ struct at_args {
 	u8 *q8;
 	unsigned short *act;
 	u32 *count;
-	u32 heads, layer, tiles, splits, groups;
-	/* few rows: what comes before attention, folded in; else qkv is NULL */
+	u32 heads, layer, tiles, splits, groups, group;
+	u32 inv_group;   /* 2^31 / group, rounded up: division of what is below 2^16 */
+	/* short steps: what comes before attention, folded in */
 	const float *qkv, *q_norm, *k_norm, *cs;
+	u32 parts[3], slots;   /* new tokens that shared memory has room for */
+	size_t stride;
 	float eps, q_scale;
 };
 
@@ -43,44 +50,79 @@ CUDA_D void at_unpack(u32 w, u32 s2, u32 &lo, u32 &hi)
 	hi = h2_mul(h2_add(prmt(w, 0x64646464u, 0x4342), 0xe480e480u), s2);
 }
 
+/*
+ * Where channels d .. d + 3 lie in a row of shared memory when warps are merged: swapped
+ * so that neither the lanes that write them (g a row, t and t + 4 a piece of DL channels)
+ * nor those that read a row from one end to the other meet in a bank.
+ */
+template <int DL> CUDA_D u32 at_col(u32 d)
+{
+	return d ^ d / DL % 8 / (32 / DL) * 4;
+}
+
+enum { W = 4 };   /* warps of a block */
+
 template <int HD> struct at_cfg {
 	enum {
 		PC = HD / 64,                 /* key pieces of 64 channels */
 		VP = HD > 128 ? 2 : 1,        /* value pieces of 128 channels */
 		DL = HD / 8 / VP,             /* channels of a lane in a value piece */
 		NT = HD / 8,                  /* output column groups */
-		LD = HD + 8,                  /* floats of a row in shared memory */
+		LD = HD + (HD > 64 ? 16 : 8), /* floats of a row in shared memory: see at_col() */
 		QS = HD > 128,                /* queries in shared memory: too many registers */
-		SMEM = (4 * 16 * LD + 2 * 4 * 16 + 16) * 4 + 16 * (HD + 8) * 2
+		SMEM = (W * 16 * LD + 2 * W * 16 + 16) * 4 + 16 * (HD + 8) * 2
 	};
+	/* a new token in shared memory: K or V as in a page, and four bytes of scales for 64 channels */
+	static __host__ __device__ constexpr u32 row(bool f16) { return f16 ? HD * 2 + 16 : HD + 16; }
+	static __host__ __device__ constexpr u32 slot(bool f16) { return 2 * (row(f16) + (f16 ? 0 : HD / 16)); }
 };
 
-template <int HD, bool F16>
-static __global__ void __launch_bounds__(128, HD == 256 || (F16 && HD == 128) ? 2 : 3) attn(const __grid_constant__ at_args a)
+/* ROPE: norm, rotation and append folded in. */
+template <int HD, bool F16, bool ROPE>
+static __global__ void __launch_bounds__(W * 32, HD == 256 || (F16 && HD == 128) ? 2 : 3) attn(const __grid_constant__ at_args a)
 {
 	typedef at_cfg<HD> C;
 	HK_SMEM(smem);
-	float *so = (float *)smem;                   /* [4][16][LD] */
-	float *sml = so + 4 * 16 * C::LD;            /* [4][16] max, then [4][16] sum */
+	float *so = (float *)smem;                   /* [W][16][LD] */
+	float *sml = so + W * 16 * C::LD;            /* [W][16] max, then [W][16] sum */
 	const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
 	const u32 kh = blockIdx.x, z = blockIdx.z;
 
 	/* What the step is about was written before its first kernel: no need to
 	 * wait for the kernel before to read it. */
 	pdl_go();
-	const hk_tile tl = a.tile[blockIdx.y];
+	const uint4 ta = ((const uint4 *)a.tile)[blockIdx.y * 2], tb = ((const uint4 *)a.tile)[blockIdx.y * 2 + 1];
+	const hk_tile tl = { ta.x, ta.y, ta.z, ta.w, { tb.x, tb.y, tb.z, tb.w } };
 	if (tl.seq == ~0u || z >= tl.splits) {
-		pdl_wait();   /* or this launch could end before the one before it */
+		if (!(blockIdx.x | blockIdx.y | blockIdx.z))
+			pdl_wait();   /* or this launch could end before the one before it */
 		return;
 	}
-	const hk_seq sq = a.seq[tl.seq];
-	const u32 group = a.heads / a.kv.kv_heads;
-	const u32 len = sq.pos0 + (tl.m0 + tl.m - 1) / group + 1;   /* tokens the last row sees */
-	const u32 chunks = (len + 15) / 16;
-	const u32 c0 = z * chunks / tl.splits, c1 = (z + 1) * chunks / tl.splits;
-	const size_t koff = ((size_t)a.layer * 2 * a.kv.kv_heads + kh) * a.kv.head_bytes;
-	const size_t voff = koff + (size_t)a.kv.kv_heads * a.kv.head_bytes;
-	const u32 *pages = a.page + sq.page0;
+	const hk_seq sq = tl.of;
+	const u32 group = a.group;
+	auto div_group = [&](u32 m) { return (u32)((uint64_t)m * a.inv_group >> 31); };
+	/*
+	 * Keys in chunks of 16. With ROPE the step's own are apart, in shared memory, and
+	 * belong to the last part: those before it have the older ones alone.
+	 */
+	const u32 seen = div_group(tl.m0 + tl.m - 1) + 1;   /* tokens of the step that the last row sees */
+	const u32 len = ROPE ? sq.pos0 : sq.pos0 + seen;
+	const u32 chunks = (len + 15) / 16, most = chunks + (ROPE ? (seen + 15) / 16 : 0);
+	const bool last = z + 1 == tl.splits;
+	const u32 fresh = ROPE && last ? seen : 0;
+	u32 c0 = z * most / tl.splits, c1 = (z + 1) * most / tl.splits;
+
+	if constexpr (ROPE) {
+		c0 = c0 < chunks ? c0 : chunks;
+		c1 = c1 < chunks && !last ? c1 : chunks;
+	}
+	const u32 c2 = c1 + (fresh + 15) / 16;   /* c1 .. c2 - 1: in shared memory */
+	/* within a page, which is smaller than 4 GiB */
+	const u32 koff = (a.layer * 2 * a.kv.kv_heads + kh) * (u32)a.kv.head_bytes;
+	const u32 voff = koff + a.kv.kv_heads * (u32)a.kv.head_bytes;
+	/* its page's number is asked for before a chunk is: else that would wait for this */
+	auto page_of = [&](u32 c) { return c < c1 ? a.page[sq.page0 + c / 2] : 0; };
+	const u32 few = tl.m | tl.splits << 5;   /* one register in the loop */
 	int pos[2];
 
 	/* A chunk's keys and values as they lie in the page. */
@@ -90,37 +132,49 @@ static __global__ void __launch_bounds__(128, HD == 256 || (F16 && HD == 128) ? 
 	u32 vq[C::VP][4][VW];
 	u32 vs[C::VP][4];
 
-	auto load_k = [&](u32 c, int j0, int j1) {
-		const u8 *base = (const u8 *)a.kv.base + (size_t)pages[c / 2] * a.kv.page_bytes + koff;
+	unsigned short *const sq16 = (unsigned short *)(sml + 2 * W * 16 + 16);   /* [16][HD + 8] queries */
+	u8 *const fk = (u8 *)(sq16 + 16 * (HD + 8));    /* [slots][row] keys, values, their scales */
+	u8 *const fv = fk + a.slots * C::row(F16);
+	unsigned short *const fks = (unsigned short *)(fv + a.slots * C::row(F16)), *const fvs = fks + a.slots * (HD / 32);
+
+	auto load_k = [&](u32 c, u32 page, int j0, int j1) {
+		const bool in_page = !ROPE || c < c1;
+		const u8 *base = in_page ? (const u8 *)a.kv.base + page * a.kv.page_bytes + koff : fk;
+		const u8 *scales = in_page ? base + 32 * HD : (const u8 *)fks;
+		const u32 ld = in_page ? HD * KW : C::row(F16), s0 = in_page ? c % 2 * 16 : (c - c1) * 16;
 
 #pragma unroll
 		for (int j = j0; j < j1; j++) {
-			const u32 slot = c % 2 * 16 + j * 8 + g;
+			const u32 slot = s0 + j * 8 + g;
 
 #pragma unroll
 			for (int p = 0; p < C::PC; p++) {
-				const u8 *k = base + (size_t)(slot * HD + p * 64 + t * 16) * KW;
+				const u8 *k = base + slot * ld + (p * 64 + t * 16) * KW;
 
 				kq[j][p][0] = *(const uint4 *)k;
 				if (F16)
 					kq[j][p][KW - 1] = *(const uint4 *)(k + 16);
 				else
-					ks[j][p] = *(const unsigned short *)(base + 32 * HD +
+					ks[j][p] = *(const unsigned short *)(scales +
 						(slot * (HD / 32) + p * 2 + t / 2) * 2);
 			}
 		}
 	};
-	auto load_v = [&](u32 c, int p0, int p1) {
-		const u8 *base = (const u8 *)a.kv.base + (size_t)pages[c / 2] * a.kv.page_bytes + voff;
+	auto load_v = [&](u32 c, u32 page, int p0, int p1) {
+		const bool in_page = !ROPE || c < c1;
+		const u8 *base = in_page ? (const u8 *)a.kv.base + page * a.kv.page_bytes + voff : fv;
+		const u8 *scales = in_page ? base + 32 * HD : (const u8 *)fvs;
+		const u32 ld = in_page ? HD * KW : C::row(F16), s0 = in_page ? c % 2 * 16 : (c - c1) * 16;
+		const u32 end = in_page ? len : fresh, in0 = (in_page ? c : c - c1) * 16;
 
 #pragma unroll
 		for (int i = 0; i < 4; i++) {
-			const u32 in = i / 2 * 8 + t * 2 + i % 2, slot = c % 2 * 16 + in;
-			const bool live = c * 16 + in < len;
+			const u32 in = i / 2 * 8 + t * 2 + i % 2, slot = s0 + in;
+			const bool live = in0 + in < end;
 
 #pragma unroll
 			for (int p = p0; p < p1; p++) {
-				const u8 *v = base + (size_t)(slot * HD + p * 128 + g * C::DL) * (F16 ? 2 : 1);
+				const u8 *v = base + slot * ld + (p * 128 + g * C::DL) * KW;
 
 #pragma unroll
 				for (int w = 0; w < VW; w += 2) {
@@ -131,7 +185,7 @@ static __global__ void __launch_bounds__(128, HD == 256 || (F16 && HD == 128) ? 
 					vq[p][i][w + 1] = F16 && !live ? 0 : x.y;
 				}
 				if (!F16)
-					vs[p][i] = live ? *(const unsigned short *)(base + 32 * HD +
+					vs[p][i] = live ? *(const unsigned short *)(scales +
 						(slot * (HD / 32) + (p * 128 + g * C::DL) / 32) * 2) : 0;
 			}
 		}
@@ -139,84 +193,142 @@ static __global__ void __launch_bounds__(128, HD == 256 || (F16 && HD == 128) ? 
 
 	/* Tokens of earlier steps do not depend on the kernel before either. */
 	u32 c = c0 + warp;
-	const bool early = !C::QS && c < c1 && c * 16 + 16 <= sq.pos0;
+	const bool early = !C::QS && c < c1 && (ROPE || c * 16 + 16 <= sq.pos0);
+
+	u32 page = page_of(c), page2 = ROPE ? 0 : page_of(c + W);   /* of this chunk, and of this warp's next */
 
 	if (early) {
-		load_k(c, 0, 2);
-		load_v(c, 0, C::VP);
+		load_k(c, page, 0, 2);
+		load_v(c, page, 0, C::VP);
 	}
 
-	u32 *const sq16 = (u32 *)(sml + 2 * 4 * 16 + 16);   /* [16][HD + 8] halves */
+	if constexpr (ROPE) {
+		/*
+		 * Queries of the tile and the step's keys and values, four heads a warp at
+		 * a time (rope.cuh), the next four asked for before these are turned. The
+		 * part that has the end of all keys also brings them into their page.
+		 */
+		enum { V = HD / 32 };
+		const u32 sub = lane / 8, l = lane % 8, hs = a.heads + 2 * a.kv.kv_heads;
+		const u32 gq = (tl.m + 3) / 4, gk = (fresh + 3) / 4, jobs = gq + 2 * gk;
+		const bool append = last && tl.m0 + tl.m == sq.n * group;
+		float *const nw = so;   /* [2][HD], until the merge */
+		struct head { float4 v[V], w[V], cs[V]; u32 page; } h, next;
 
-	pdl_wait();
-	if (a.qkv) {
-		/* queries of the tile, and the new tokens into their page by the part
-		 * that has the end of the keys (it alone reads them in this launch):
-		 * m heads of queries, then k and v of each token. A warp's next one is
-		 * asked for before this one is turned. */
-		const u32 hs = a.heads + 2 * a.kv.kv_heads;
-		const u32 jobs = tl.m + (z + 1 == tl.splits ? 2 * sq.n : 0);
-		float v[HD / 32], w[HD / 32] = {};
+		auto kind_of = [&](u32 j) { return j < gq ? 0 : j < gq + gk ? 1 : 2; };
+		auto at_of = [&](u32 j) { return (j < gq ? j : j < gq + gk ? j - gq : j - gq - gk) * 4 + sub; };
+		auto src_of = [&](u32 j, u32 &row) {
+			const u32 kind = kind_of(j), at = at_of(j);
+			const u32 m = tl.m0 + (at < tl.m ? at : tl.m - 1), i = kind ? at < fresh ? at : fresh - 1 : div_group(m);
 
-		auto ask = [&](u32 j, float *x) {
-			const u32 m = tl.m0 + j, i = j - tl.m;
-			const size_t row = j < tl.m
-				? (size_t)(sq.first + m / group) * hs + kh * group + m % group
-				: (size_t)(sq.first + i / 2) * hs + a.heads + i % 2 * a.kv.kv_heads + kh;
+			row = sq.first + i;
+			return a.qkv + ((size_t)row * hs + (kind == 0 ? kh * group + m - i * group :
+							    a.heads + (kind - 1) * a.kv.kv_heads + kh)) * HD;
+		};
+		auto ask = [&](u32 j, head &h) {
+			u32 row;
+			const float *x = src_of(j, row);
+			const u32 kind = kind_of(j);
 
+			rp_ask<HD>(h.v, x, l);
+			if (a.parts[kind] > 1)
+				rp_ask<HD>(h.w, x + a.stride, l);
+			if (kind < 2)
 #pragma unroll
-			for (int c = 0; c < HD / 32; c++)
-				x[c] = a.qkv[row * HD + c * 32 + lane];
+				for (int i = 0; i < V; i++)
+					h.cs[i] = ((const float4 *)a.cs)[(size_t)row * (HD / 4) + i / 2 * 16 + l * 2 + i % 2];
+			if (kind && append)
+				h.page = a.page[sq.page0 + (sq.pos0 + row - sq.first) / 32];
 		};
 
-		for (u32 i = tl.m + warp; i < 16; i += 4)
-#pragma unroll
-			for (int c = 0; c < HD / 64; c++)
-				sq16[i * (HD / 2 + 4) + c * 32 + lane] = 0;
+		/* its own copy of the norms' weights: the registers are needed */
+		if (threadIdx.x < HD / 4) {
+			if (a.q_norm)
+				((float4 *)nw)[threadIdx.x] = ((const float4 *)a.q_norm)[threadIdx.x];
+			if (a.k_norm)
+				((float4 *)nw)[HD / 4 + threadIdx.x] = ((const float4 *)a.k_norm)[threadIdx.x];
+		}
+		for (u32 i = gq * 4 * (HD + 8) / 2 + threadIdx.x; i < 16 * (HD + 8) / 2; i += W * 32)
+			((u32 *)sq16)[i] = 0;
+		__syncthreads();
+		pdl_wait();
 		if (warp < jobs)
-			ask(warp, v);
-		for (u32 j = warp; j < jobs; j += 4) {
-			if (j + 4 < jobs)
-				ask(j + 4, w);
-			if (j < tl.m) {
-				unsigned short *row = (unsigned short *)sq16 + j * (HD + 8);
+			ask(warp, h);
+		for (u32 j = warp; j < jobs; j += W) {
+			const u32 kind = kind_of(j), at = at_of(j);
 
-				rp_turn<HD>(v, a.q_norm, (const float2 *)a.cs +
-					    (size_t)(sq.first + (tl.m0 + j) / group) * (HD / 2), lane, a.eps);
-#pragma unroll
-				for (int c = 0; c < HD / 32; c++)
-					row[c * 32 + lane] = f2h(v[c] * a.q_scale);
-			} else {
-				const u32 i = (j - tl.m) / 2, at = sq.pos0 + i, is_v = (j - tl.m) % 2;
+			if (j + W < jobs)
+				ask(j + W, next);
+			if (a.parts[kind] > 1)
+				rp_add<HD>(h.v, h.w);
+			for (u32 p = 2; p < a.parts[kind]; p++) {
+				u32 row;
 
-				if (!is_v)
-					rp_turn<HD>(v, a.k_norm, (const float2 *)a.cs +
-						    (size_t)(sq.first + i) * (HD / 2), lane, a.eps);
-				rp_store<HD>(a.kv, (u8 *)a.kv.base + (size_t)pages[at / 32] * a.kv.page_bytes +
-					     (is_v ? voff : koff), at % 32, v, lane);
+				rp_ask<HD>(h.w, src_of(j, row) + p * a.stride, l);
+				rp_add<HD>(h.v, h.w);
 			}
+			if (kind < 2)
+				rp_turn<HD>(h.v, kind ? a.k_norm : a.q_norm, (const float4 *)nw + kind * (HD / 4) + l, h.cs, a.eps);
+			if (kind == 0) {
+				const bool live = at < tl.m;
+
 #pragma unroll
-			for (int c = 0; c < HD / 32; c++)
-				v[c] = w[c];
+				for (int i = 0; i < V; i++)
+					*(uint2 *)(sq16 + at * (HD + 8) + i * 32 + l * 4) = !live ? make_uint2(0, 0) :
+						make_uint2(f2h2(h.v[i].x * a.q_scale, h.v[i].y * a.q_scale),
+							   f2h2(h.v[i].z * a.q_scale, h.v[i].w * a.q_scale));
+			} else {
+				const u32 slot = (sq.pos0 + at) % 32;
+				u8 *const f = (kind == 1 ? fk : fv) + at * C::row(F16);
+				unsigned short *const fs = (kind == 1 ? fks : fvs) + at * V;
+				u8 *const to = (u8 *)a.kv.base + (size_t)h.page * a.kv.page_bytes + (kind == 1 ? koff : voff);
+				const bool live = at < fresh, store = live && append;
+				u32 x[V], d[V];
+
+				if (!F16)
+					rp_int8<HD>(h.v, x, d);
+#pragma unroll
+				for (int i = 0; i < V && live; i++) {
+					if (F16) {
+						const uint2 y = make_uint2(f2h2(h.v[i].x, h.v[i].y), f2h2(h.v[i].z, h.v[i].w));
+
+						*(uint2 *)(f + (i * 32 + l * 4) * 2) = y;
+						if (store)
+							*(uint2 *)(to + (slot * HD + i * 32 + l * 4) * 2) = y;
+						continue;
+					}
+					*(u32 *)(f + i * 32 + l * 4) = x[i];
+					if (l == 0)
+						fs[i] = (unsigned short)d[i];
+					if (store) {
+						*(u32 *)(to + slot * HD + i * 32 + l * 4) = x[i];
+						if (l == 0)
+							((unsigned short *)(to + 32 * HD))[slot * V + i] = (unsigned short)d[i];
+					}
+				}
+			}
+			h = next;
 		}
 		__syncthreads();
+	} else {
+		pdl_wait();
 	}
 
 	/* Rows g and g+8 as the A operand. */
 	u32 q[C::QS ? 1 : C::PC][4][4];
 #pragma unroll
 	for (int r = 0; r < 2; r++) {
-		const u32 i = g + 8 * r, m = tl.m0 + i;
+		const u32 i = g + 8 * r, m = tl.m0 + i, n = div_group(m);   /* n: row of the sequence */
 		const bool live = i < tl.m;
-		const uint4 *p = a.qkv
-			? (const uint4 *)(sq16 + i * (HD / 2 + 4))
-			: (const uint4 *)(a.q + ((size_t)(sq.first + m / group) * a.heads +
-						 kh * group + m % group) * HD);
+		const uint4 *p = ROPE
+			? (const uint4 *)(sq16 + i * (HD + 8))
+			: (const uint4 *)(a.q + ((size_t)(sq.first + n) * a.heads +
+						 kh * group + m - n * group) * HD);
 
-		pos[r] = live ? (int)(sq.pos0 + m / group) : -1;
-		if (C::QS && !a.qkv) {
+		pos[r] = live ? (int)(sq.pos0 + n) : -1;
+		if (C::QS && !ROPE) {
 			for (u32 c = t + warp * 4; c < HD / 8; c += 16)
-				*(uint4 *)(sq16 + i * (HD / 2 + 4) + c * 4) =
+				*(uint4 *)(sq16 + i * (HD + 8) + c * 8) =
 					live ? p[c] : make_uint4(0, 0, 0, 0);
 		}
 #pragma unroll
@@ -239,7 +351,7 @@ static __global__ void __launch_bounds__(128, HD == 256 || (F16 && HD == 128) ? 
 			qc[3][2 + r] = v1.w;
 		}
 	}
-	if (C::QS && !a.qkv)
+	if (C::QS && !ROPE)
 		__syncthreads();
 
 	float o[C::NT][4], mx[2] = { -1e30f, -1e30f }, l[2] = { 0, 0 };
@@ -250,25 +362,33 @@ static __global__ void __launch_bounds__(128, HD == 256 || (F16 && HD == 128) ? 
 			o[j][e] = 0;
 
 	/* Ask for the next chunk as soon as this one's registers are free. */
-	if (!C::QS && c < c1 && !early) {
-		load_k(c, 0, 2);
-		load_v(c, 0, C::VP);
+	if (ROPE)
+		page2 = page_of(c + W);
+	if (!C::QS && c < c2 && !early) {
+		load_k(c, page, 0, 2);
+		load_v(c, page, 0, C::VP);
 	}
-	for (; c < c1; c += 4) {
+	for (; c < c2; c += W) {
+		/* the chunk's first token, and the first that is in another */
+		const int tok0 = (int)(ROPE && c >= c1 ? sq.pos0 + (c - c1) * 16 : c * 16);
+		const int end = ROPE && c < c1 ? (int)len : INT32_MAX;
 		float s[2][4];
 		u32 pa[4];
 
 #pragma unroll
-		for (int j = 0; j < 2; j++) {
+		for (int j = 0; j < 2; j++)
 			s[j][0] = s[j][1] = s[j][2] = s[j][3] = 0;
+		/* both groups of eight in turn, or one after the other where registers are short */
+#pragma unroll
+		for (int jj = 0; jj < (C::QS ? 2 : 1); jj++) {
 			if (C::QS)
-				load_k(c, j, j + 1);
+				load_k(c, page, jj, jj + 1);
 #pragma unroll
-			for (int p = 0; p < C::PC; p++) {
-				const u32 s2 = F16 ? 0 : ks[j][p] | ks[j][p] << 16;
-
+			for (int pw = 0; pw < C::PC * 4; pw++) {
 #pragma unroll
-				for (int w = 0; w < 4; w++) {
+				for (int j = jj; j < (C::QS ? jj + 1 : 2); j++) {
+					const int p = pw / 4, w = pw % 4;
+					const u32 s2 = F16 ? 0 : ks[j][p] | ks[j][p] << 16;
 					u32 b0, b1;
 
 					if (F16) {
@@ -283,7 +403,7 @@ static __global__ void __launch_bounds__(128, HD == 256 || (F16 && HD == 128) ? 
 							  s2, b0, b1);
 					}
 					if (C::QS) {
-						const u32 *x = sq16 + g * (HD / 2 + 4) + p * 32 + t * 8 + w * 2;
+						const u32 *x = (const u32 *)sq16 + g * (HD / 2 + 4) + p * 32 + t * 8 + w * 2;
 						const uint2 lo = *(const uint2 *)x;
 						const uint2 hi = *(const uint2 *)(x + 8 * (HD / 2 + 4));
 						const u32 qa[4] = { lo.x, hi.x, lo.y, hi.y };
@@ -295,8 +415,8 @@ static __global__ void __launch_bounds__(128, HD == 256 || (F16 && HD == 128) ? 
 				}
 			}
 		}
-		if (!C::QS && c + 4 < c1)
-			load_k(c + 4, 0, 2);
+		if (!C::QS && c + W < c2)
+			load_k(c + W, page2, 0, 2);
 
 #pragma unroll
 		for (int r = 0; r < 2; r++) {
@@ -306,9 +426,9 @@ static __global__ void __launch_bounds__(128, HD == 256 || (F16 && HD == 128) ? 
 			for (int j = 0; j < 2; j++)
 #pragma unroll
 				for (int e = 0; e < 2; e++) {
-					int tok = (int)(c * 16 + j * 8 + t * 2 + e);
+					const int tok = tok0 + j * 8 + (int)t * 2 + e;
 
-					if (tok > pos[r])
+					if (tok > pos[r] || (ROPE && tok >= end))
 						s[j][r * 2 + e] = -1e30f;
 					m = fmaxf(m, s[j][r * 2 + e]);
 				}
@@ -338,7 +458,7 @@ static __global__ void __launch_bounds__(128, HD == 256 || (F16 && HD == 128) ? 
 			u32 sa = 0, sb = 0;
 
 			if (C::QS)
-				load_v(c, p, p + 1);
+				load_v(c, page, p, p + 1);
 			if (!F16) {
 				sa = vs[p][0] | vs[p][1] << 16;
 				sb = vs[p][2] | vs[p][3] << 16;
@@ -382,41 +502,45 @@ static __global__ void __launch_bounds__(128, HD == 256 || (F16 && HD == 128) ? 
 				}
 			}
 		}
-		if (!C::QS && c + 4 < c1)
-			load_v(c + 4, 0, C::VP);
+		if (!C::QS && c + W < c2)
+			load_v(c + W, page2, 0, C::VP);
+		if (C::QS)
+			page = page2;
+		page2 = page_of(c + 2 * W);
 	}
 
-	/* Merge the warps: rows to shared memory, columns as they lie in registers. */
+	const u32 rows = few % 32, splits = few / 32, m0 = tl.m0;
+	/* Merge the warps that had keys: rows to shared memory, columns as they lie in registers. */
+	const u32 had = !ROPE || c2 - c0 > W ? W : c2 - c0;
 #pragma unroll
 	for (int r = 0; r < 2; r++) {
 		l[r] += shfl_xor_f(l[r], 1);
 		l[r] += shfl_xor_f(l[r], 2);
 		if (t == 0) {
 			sml[warp * 16 + g + 8 * r] = mx[r];
-			sml[64 + warp * 16 + g + 8 * r] = l[r];
+			sml[W * 16 + warp * 16 + g + 8 * r] = l[r];
 		}
-		if (g + 8 * r < tl.m)
+		if (g + 8 * r < rows && warp < had)
 #pragma unroll
-			for (int j = 0; j < C::NT; j++)
-				*(float2 *)&so[(warp * 16 + g + 8 * r) * C::LD + j * 8 + t * 2] =
-					make_float2(o[j][r * 2], o[j][r * 2 + 1]);
+			for (int j = 0; j < C::NT; j += 4)
+#pragma unroll
+				for (int e = r * 2; e < r * 2 + 2; e++)
+					*(float4 *)&so[(warp * 16 + g + 8 * r) * C::LD +
+						       at_col<C::DL>((j / C::DL * 8 + t * 2 + e % 2) * C::DL + j % C::DL)] =
+						make_float4(o[j][e], o[j + 1][e], o[j + 2][e], o[j + 3][e]);
 	}
 	__syncthreads();
 
 	const size_t per = 16 * (HD + 4), id = (size_t)kh * a.tiles + blockIdx.y;
 	float *part = a.partial + (id * a.splits + z) * per;
-	/* where channel d of a row lies in a row of so */
-	auto col = [](u32 d) {
-		return (d / 128 * 16 + d % C::DL) * 8 + d % 128 / C::DL;
-	};
 	/*
 	 * Four channels of a row to where they go. As int8, four lanes have a
 	 * 16-group (gemv.cuh has the order), so all of a warp must come here; only
 	 * the live ones store.
 	 */
 	auto put = [&](u32 i, u32 d, float4 v, bool live) {
-		const u32 m = tl.m0 + i, n = sq.first + m / group;
-		const u32 k = (kh * group + m % group) * HD + d;
+		const u32 m = m0 + i, n0 = div_group(m), n = sq.first + n0;
+		const u32 k = (kh * group + m - n0 * group) * HD + d;
 
 		if (a.q8) {
 			const u32 units = tile_units(a.heads * HD);
@@ -429,68 +553,66 @@ static __global__ void __launch_bounds__(128, HD == 256 || (F16 && HD == 128) ? 
 		}
 	};
 
-	/* What each warp's row counts for, once for all channels. */
-	if (threadIdx.x < tl.m) {
-		const u32 i = threadIdx.x;
-		float m = sml[i], sum = 0, f[4];
+	const u32 quads = rows * (HD / 4);
 
-#pragma unroll
-		for (int w = 1; w < 4; w++)
-			m = fmaxf(m, sml[w * 16 + i]);
-#pragma unroll
-		for (int w = 0; w < 4; w++) {
-			f[w] = fast_exp2(sml[w * 16 + i] - m);
-			sum += f[w] * sml[64 + w * 16 + i];
-		}
-		if (tl.splits > 1) {
-			part[16 * HD + i] = m;
-			part[16 * HD + 16 + i] = sum;
-			sum = 1;
-		}
-		sum = 1 / sum;
-#pragma unroll
-		for (int w = 0; w < 4; w++)
-			sml[w * 16 + i] = f[w] * sum;
-	}
-	__syncthreads();
-	const u32 quads = tl.m * (HD / 4);
-
-	for (u32 e0 = 0; e0 < quads; e0 += 128) {
+	for (u32 e0 = 0; e0 < quads; e0 += W * 32) {
 		const u32 e = e0 + threadIdx.x, i = e / (HD / 4), d = e % (HD / 4) * 4;
 		const bool live = e < quads;
 		float4 v = make_float4(0, 0, 0, 0);
 
 		if (live) {
-#pragma unroll
-			for (int w = 0; w < 4; w++) {
-				const float f = sml[w * 16 + i], *row = so + (w * 16 + i) * C::LD + col(d);
+			/* what each warp's row counts for: again for each four channels, which
+			 * costs less than another barrier */
+			float m = sml[i], sum = 0, f[W];
 
-				/* the next channel of the same lane's piece is 8 further */
-				v.x += f * row[0];
-				v.y += f * row[8];
-				v.z += f * row[16];
-				v.w += f * row[24];
+#pragma unroll
+			for (u32 w = 1; w < W; w++)
+				m = fmaxf(m, sml[w * 16 + i]);
+#pragma unroll
+			for (u32 w = 0; w < W; w++) {
+				f[w] = fast_exp2(sml[w * 16 + i] - m);
+				sum += f[w] * sml[W * 16 + w * 16 + i];
+			}
+			if (splits > 1) {
+				if (d == 0) {
+					part[16 * HD + i] = m;
+					part[16 * HD + 16 + i] = sum;
+				}
+				sum = 1;
+			}
+			sum = 1 / sum;
+#pragma unroll
+			for (u32 w = 0; w < W; w++) {
+				if (w >= had)
+					break;
+				const float4 x = *(const float4 *)&so[(w * 16 + i) * C::LD + at_col<C::DL>(d)];
+
+				f[w] *= sum;
+				v.x += f[w] * x.x;
+				v.y += f[w] * x.y;
+				v.z += f[w] * x.z;
+				v.w += f[w] * x.w;
 			}
 		}
-		if (tl.splits == 1)
+		if (splits == 1)
 			put(i, d, v, live);
 		else if (live)
 			*(float4 *)&part[i * HD + d] = v;
 	}
-	if (tl.splits == 1)
+	if (splits == 1)
 		return;
 
-	u32 *flag = (u32 *)(sml + 128);
+	u32 *flag = (u32 *)(sml + 2 * W * 16);
 
 	__threadfence();
 	__syncthreads();
 	if (threadIdx.x == 0) {
 		*flag = atomicAdd(&a.count[id], 1u);
-		if (*flag == tl.splits - 1)
+		if (*flag == splits - 1)
 			a.count[id] = 0;
 	}
 	__syncthreads();
-	if (*flag != tl.splits - 1)
+	if (*flag != splits - 1)
 		return;
 	__threadfence();
 	part = a.partial + id * a.splits * per;
@@ -505,34 +627,34 @@ static __global__ void __launch_bounds__(128, HD == 256 || (F16 && HD == 128) ? 
 	auto ask = [&](u32 s, u32 e) {
 #pragma unroll
 		for (int k = 0; k < U; k++)
-			x[k] = s + k < tl.splits && e < quads
+			x[k] = s + k < splits && e < quads
 				? *(const float4 *)&part[(s + k) * per + e / (HD / 4) * HD + e % (HD / 4) * 4]
 				: make_float4(0, 0, 0, 0);
 	};
 
 	ask(0, threadIdx.x);
-	for (u32 i = warp; i < tl.m; i += 4) {
-		float m0, m1, l0, l1, sum;
-		const bool two = lane + 32 < tl.splits;
+	for (u32 i = warp; i < rows; i += W) {
+		float x0, x1, l0, l1, sum;
+		const bool two = lane + 32 < splits;
 
-		m0 = lane < tl.splits ? part[lane * per + 16 * HD + i] : -1e30f;
-		l0 = lane < tl.splits ? part[lane * per + 16 * HD + 16 + i] : 0;
-		m1 = two ? part[(lane + 32) * per + 16 * HD + i] : -1e30f;
+		x0 = lane < splits ? part[lane * per + 16 * HD + i] : -1e30f;
+		l0 = lane < splits ? part[lane * per + 16 * HD + 16 + i] : 0;
+		x1 = two ? part[(lane + 32) * per + 16 * HD + i] : -1e30f;
 		l1 = two ? part[(lane + 32) * per + 16 * HD + 16 + i] : 0;
-		sum = warp_max(fmaxf(m0, m1));
-		m0 = fast_exp2(m0 - sum);
-		m1 = fast_exp2(m1 - sum);
-		sum = 1 / warp_sum(m0 * l0 + m1 * l1);
-		f[i * 64 + lane] = lane < tl.splits ? m0 * sum : 0;
-		f[i * 64 + lane + 32] = two ? m1 * sum : 0;
+		sum = warp_max(fmaxf(x0, x1));
+		x0 = fast_exp2(x0 - sum);
+		x1 = fast_exp2(x1 - sum);
+		sum = 1 / warp_sum(x0 * l0 + x1 * l1);
+		f[i * 64 + lane] = lane < splits ? x0 * sum : 0;
+		f[i * 64 + lane + 32] = two ? x1 * sum : 0;
 	}
 	__syncthreads();
-	for (u32 e0 = 0; e0 < quads; e0 += 128) {
+	for (u32 e0 = 0; e0 < quads; e0 += W * 32) {
 		const u32 e = e0 + threadIdx.x, i = e / (HD / 4), d = e % (HD / 4) * 4;
 		const bool live = e < quads;
 		float4 v = make_float4(0, 0, 0, 0);
 
-		for (u32 s = 0; s < tl.splits; s += U) {
+		for (u32 s = 0; s < splits; s += U) {
 			if (s || e0)
 				ask(s, e);
 #pragma unroll
@@ -557,30 +679,37 @@ extern "C" size_t hk_attn_partial(uint32_t kv_heads, uint32_t tiles, uint32_t sp
 extern "C" int hk_attn(void *st, const struct hk_dev_info *d, const struct hk_step *s,
 		       const struct hk_attn *a)
 {
-	struct at_args k = { s->seq, s->tile, s->page, (const unsigned short *)a->q, a->kv, a->out,
+	struct at_args k = { s->tile, s->page, (const unsigned short *)a->q, a->kv, a->out,
 			     a->partial, (u8 *)a->q8, (unsigned short *)a->act, a->count, a->heads,
-			     a->layer, a->tiles, a->splits, a->groups,
-			     NULL, NULL, NULL, NULL, 0, 0 };
+			     a->layer, a->tiles, a->splits, a->groups };
 	dim3 grid(a->kv.kv_heads, a->tiles, a->splits);
 
 	if (!a->n || !a->tiles)
 		return 0;
+	if (a->heads % a->kv.kv_heads || !a->splits || a->splits > 64 || (a->splits > 1 && (!a->partial || !a->count)) ||
+	    (!a->out && !a->act && !a->q8) || (!a->rope && (!a->q || (uintptr_t)a->q % 16)) || (uintptr_t)a->kv.base % 16 ||
+	    a->kv.head_bytes % 16 || a->kv.page_bytes % 16)
+		return -EINVAL;
+	k.group = a->heads / a->kv.kv_heads;
+	k.inv_group = ((1u << 31) + k.group - 1) / k.group;
+	if (a->n * k.group >= 65536 || k.group >= 32768 || a->kv.page_bytes > UINT32_MAX)
+		return -EINVAL;
 	if (a->rope) {
-		if (a->n * (a->heads / a->kv.kv_heads) > 16 || a->rope->parts[0] > 1 || a->rope->parts[1] > 1 ||
-		    a->rope->parts[2] > 1)
+		if (a->n > HK_ROPE_MAX || (uintptr_t)a->rope->qkv % 16 || (uintptr_t)a->rope->cs % 16 ||
+		    (uintptr_t)a->rope->q_norm % 16 || (uintptr_t)a->rope->k_norm % 16 || a->rope->stride % 4)
 			return -EINVAL;
 		k.qkv = a->rope->qkv;
 		k.q_norm = a->rope->q_norm;
 		k.k_norm = a->rope->k_norm;
 		k.cs = a->rope->cs;
 		k.eps = a->rope->eps;
+		k.stride = a->rope->stride;
+		memcpy(k.parts, a->rope->parts, sizeof(k.parts));
+		k.slots = (a->n + 15) / 16 * 16;
 		k.q_scale = 1.44269504088896f / sqrtf((float)a->kv.head_dim);
 	}
-	if (a->heads % a->kv.kv_heads || !a->splits || a->splits > 64 || (a->splits > 1 && (!a->partial || !a->count)) ||
-	    (!a->out && !a->act && !a->q8) || (!a->rope && (!a->q || (uintptr_t)a->q % 16)) || (uintptr_t)a->kv.base % 16 ||
-	    a->kv.head_bytes % 16 || a->kv.page_bytes % 16)
-		return -EINVAL;
-#define AT_GO(HD, F) HK_LAUNCH((attn<HD, F>), grid, dim3(128), (at_cfg<HD>::SMEM), st, hk_pdl, k)
+#define AT_LAUNCH(HD, F, R) HK_LAUNCH((attn<HD, F, R>), grid, dim3(W * 32), at_cfg<HD>::SMEM + k.slots * at_cfg<HD>::slot(F), st, hk_pdl, k)
+#define AT_GO(HD, F) (a->rope ? AT_LAUNCH(HD, F, true) : AT_LAUNCH(HD, F, false))
 	switch (a->kv.head_dim) {
 	case 64: return a->kv.f16 ? AT_GO(64, true) : AT_GO(64, false);
 	case 128: return a->kv.f16 ? AT_GO(128, true) : AT_GO(128, false);

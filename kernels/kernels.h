@@ -21,6 +21,7 @@ extern "C" {
 #endif
 
 #define HK_GEMV_MAX 4u    /* tokens of the dp4a route */
+#define HK_ROPE_MAX 64u   /* rows of a step whose rotation attention does */
 #define HK_HEAD_MAX 256u  /* head_dim 64, 128, 256 */
 
 /* A matrix in device memory. @packed: rows / 16 tiles (tile.h), then rows % 16
@@ -149,10 +150,11 @@ int hk_swiglu(void *st, uint32_t n, uint32_t ff, const float *g, const float *u,
 struct hk_seq {
 	uint32_t first, n, pos0, page0;   /* page0: index into hk_step.page */
 };
-struct hk_tile {
+struct hk_tile {       /* 16-byte aligned */
 	uint32_t seq;      /* ~0: nothing to do */
 	uint32_t m0, m;    /* rows m0 .. m0+m-1 of the sequence's n * group query rows */
 	uint32_t splits;   /* parts that the keys are cut into */
+	struct hk_seq of;  /* that sequence, which saves a load that would wait for this one */
 };
 struct hk_step {
 	uint32_t n, n_seq, n_tile, n_out;
@@ -219,8 +221,8 @@ struct hk_attn {
 	uint32_t n, heads, layer;
 	uint32_t tiles, splits;       /* upper bounds: the launch's shape */
 	const void *q;
-	/* Instead of q: what hk_rope() would do, in the same launch. Only where
-	 * n * heads / kv_heads <= 16: a sequence is then one tile. */
+	/* Instead of q: what hk_rope() would do, in the same launch, for up to
+	 * HK_ROPE_MAX rows; each tile of a sequence then turns its keys again. */
 	const struct hk_rope *rope;
 	struct hk_kv kv;
 	float *out;                   /* or NULL */

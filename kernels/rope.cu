@@ -2,7 +2,7 @@
 /*
  * After the QKV product: per head norm (Qwen3), NEOX rotation, q to halves,
  * k and v into their page, int8 with a half scale per 32 channels (or halves).
- * One warp a head of a row (rope.cuh). Bytes: qkv (and its
+ * Four heads of a row a warp (rope.cuh). Bytes: qkv (and its
  * parts) in once, q and kv out once.
  */
 #include "kernels/launch.cuh"
@@ -23,58 +23,79 @@ struct rp_args {
 template <int HD> static __global__ void __launch_bounds__(128) rope(const __grid_constant__ rp_args a)
 {
 	enum { V = HD / 32 };
-	const u32 lane = threadIdx.x % 32, hs = a.heads + 2 * a.kv.kv_heads;
-	const u32 id = blockIdx.x * 4 + threadIdx.x / 32;
-	const u32 n = id / hs, h = id % hs;
-	float v[V];
+	const u32 lane = threadIdx.x % 32, l = lane % 8, hs = a.heads + 2 * a.kv.kv_heads;
+	/* four heads of one kind and one row a warp */
+	const u32 gq = (a.heads + 3) / 4, gk = (a.kv.kv_heads + 3) / 4, each = gq + 2 * gk;
+	const u32 id = blockIdx.x * 4 + threadIdx.x / 32, n = id / each, j = id - n * each;
+	const u32 kind = j < gq ? 0 : j < gq + gk ? 1 : 2, of = kind ? a.kv.kv_heads : a.heads;
+	const u32 hh = (j - (kind == 0 ? 0 : kind == 1 ? gq : gq + gk)) * 4 + lane / 8;
+	const u32 h = hh < of ? hh : of - 1;   /* its place among its kind */
+	bool live = hh < of;
 
 	pdl_go();
-	pdl_wait();
-	if (n >= a.n)
+	if (n >= a.n) {
+		if (id == 0)
+			pdl_wait();
 		return;
-	const float *x = a.qkv + ((size_t)n * hs + h) * HD;
+	}
+	const float *const x = a.qkv + ((size_t)n * hs + (kind == 0 ? 0 : kind == 1 ? a.heads : a.heads + a.kv.kv_heads) + h) * HD;
+	const float *const nw = kind == 0 ? a.q_norm : kind == 1 ? a.k_norm : NULL;
+	const u32 parts = a.parts[kind];
+	float4 v[V], y[3][V], w[V * 8], cs[V] = {};
+	u32 page = 0, pos = 0;
+	/* what the step is about, and weights: written before its first kernel */
 	const u32 si = a.row_seq[n];
 
-	const u32 parts = a.parts[h < a.heads ? 0 : h < a.heads + a.kv.kv_heads ? 1 : 2];
-
-#pragma unroll
-	for (int i = 0; i < V; i++)
-		v[i] = x[i * 32 + lane];
-	for (u32 p0 = 1; p0 < parts; p0 += 4) {
-		float y[4][V];
-
-#pragma unroll
-		for (u32 p = 0; p < 4; p++)
-#pragma unroll
-			for (int i = 0; i < V; i++)
-				y[p][i] = x[(p0 + p < parts ? p0 + p : 0) * a.stride + i * 32 + lane];
-#pragma unroll
-		for (u32 p = 0; p < 4; p++)
-#pragma unroll
-			for (int i = 0; i < V; i++)
-				v[i] += p0 + p < parts ? y[p][i] : 0;
-	}
-	if (h < a.heads + a.kv.kv_heads) {
-		rp_turn<HD>(v, h < a.heads ? a.q_norm : a.k_norm,
-			    (const float2 *)a.cs + (size_t)n * (HD / 2), lane, a.eps);
-	}
-	if (h < a.heads) {
-		unsigned short *q = a.q + ((size_t)n * a.heads + h) * HD;
-
+	if (nw)
 #pragma unroll
 		for (int i = 0; i < V; i++)
-			q[i * 32 + lane] = si == ~0u ? 0 : f2h(v[i] * a.q_scale);
-		return;
+			w[i * 8] = ((const float4 *)nw)[i * 8 + l];
+	if (kind && si != ~0u) {
+		pos = a.row_pos[n];
+		page = a.page[a.seq[si].page0 + pos / 32];
 	}
-	if (si == ~0u)
-		return;
-	{
-		const u32 kh = (h - a.heads) % a.kv.kv_heads, is_v = (h - a.heads) / a.kv.kv_heads;
-		const u32 pos = a.row_pos[n], page = a.page[a.seq[si].page0 + pos / 32];
-		u8 *base = (u8 *)a.kv.base + (size_t)page * a.kv.page_bytes +
-			   (((size_t)a.layer * 2 + is_v) * a.kv.kv_heads + kh) * a.kv.head_bytes;
+	pdl_wait();
+	rp_ask<HD>(v, x, l);
+#pragma unroll
+	for (u32 p = 0; p < 3; p++)
+		if (p + 1 < parts)
+			rp_ask<HD>(y[p], x + (p + 1) * a.stride, l);
+	if (kind < 2)
+#pragma unroll
+		for (int i = 0; i < V; i++)
+			cs[i] = ((const float4 *)a.cs)[(size_t)n * (HD / 4) + i / 2 * 16 + l * 2 + i % 2];
+#pragma unroll
+	for (u32 p = 0; p < 3; p++)
+		if (p + 1 < parts)
+			rp_add<HD>(v, y[p]);
+	for (u32 p0 = 4; p0 < parts; p0 += 3) {
+#pragma unroll
+		for (u32 p = 0; p < 3; p++)
+			if (p0 + p < parts)
+				rp_ask<HD>(y[p], x + (p0 + p) * a.stride, l);
+#pragma unroll
+		for (u32 p = 0; p < 3; p++)
+			if (p0 + p < parts)
+				rp_add<HD>(v, y[p]);
+	}
+	if (kind < 2)
+		rp_turn<HD>(v, nw, w, cs, a.eps);
+	if (kind == 0) {
+		unsigned short *const q = a.q + ((size_t)n * a.heads + h) * HD + l * 4;
 
-		rp_store<HD>(a.kv, base, pos % 32, v, lane);
+		if (si == ~0u)
+#pragma unroll
+			for (int i = 0; i < V; i++)
+				v[i] = make_float4(0, 0, 0, 0);
+#pragma unroll
+		for (int i = 0; i < V; i++)
+			if (live)
+				*(uint2 *)(q + i * 32) = make_uint2(f2h2(v[i].x * a.q_scale, v[i].y * a.q_scale),
+								    f2h2(v[i].z * a.q_scale, v[i].w * a.q_scale));
+	} else {
+		live &= si != ~0u;
+		rp_store<HD>(a.kv, (u8 *)a.kv.base + (size_t)page * a.kv.page_bytes +
+			     (((size_t)a.layer * 2 + kind - 1) * a.kv.kv_heads + h) * a.kv.head_bytes, pos % 32, v, l, live);
 	}
 }
 
@@ -83,11 +104,15 @@ extern "C" int hk_rope(void *st, const struct hk_step *s, const struct hk_rope *
 	struct rp_args k = { s->row_seq, s->row_pos, s->page, s->seq, a->qkv, a->q_norm, a->k_norm,
 			     a->cs, (unsigned short *)a->q, a->kv, a->heads, a->layer, a->n, a->eps, 0,
 			     { a->parts[0], a->parts[1], a->parts[2] }, a->stride };
-	u32 hs = a->heads + 2 * a->kv.kv_heads;
-	dim3 grid((a->n * hs + 3) / 4);
+	/* four warps a block, each four heads of one kind */
+	const u32 warps = (a->heads + 3) / 4 + 2 * ((a->kv.kv_heads + 3) / 4);
+	dim3 grid((a->n * warps + 3) / 4);
 
 	if (!a->n)
 		return 0;
+	if ((uintptr_t)a->qkv % 16 || (uintptr_t)a->cs % 16 || (uintptr_t)a->q_norm % 16 || (uintptr_t)a->k_norm % 16 ||
+	    (uintptr_t)a->q % 8 || a->stride % 4)
+		return -EINVAL;
 	k.q_scale = 1.44269504088896f / sqrtf((float)a->kv.head_dim);
 	switch (a->kv.head_dim) {
 	case 64: return HK_LAUNCH(rope<64>, grid, dim3(128), 0, st, hk_pdl, k);

@@ -5,6 +5,8 @@
 
 uint32_t step_part = 128;
 
+_Static_assert(sizeof(struct hk_tile) == 32, "attention reads a tile as two vectors");
+
 uint32_t step_tiles(uint32_t rows, uint32_t seqs, uint32_t group)
 {
 	return (rows * group + 15) / 16 + seqs - (seqs > 0);
@@ -98,7 +100,7 @@ size_t step_fill(const struct step_cap *c, void *base, uint32_t n, uint32_t n_pa
 			uint32_t z = want < most ? want : most;
 
 			z = z < splits_max ? z : splits_max;
-			tile[tiles++] = (struct hk_tile){ i, m, rows, z ? z : 1 };
+			tile[tiles++] = (struct hk_tile){ i, m, rows, z ? z : 1, hs[i] };
 		}
 	}
 	for (uint32_t i = tiles; i < tiles_max; i++)

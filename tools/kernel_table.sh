@@ -55,13 +55,17 @@ END {
 		} else if (k ~ /attn/) {
 			t = 128
 			if (match(k, /Li[0-9]+E/)) { hd = substr(k, RSTART + 2, RLENGTH - 3) }
-			dyn = (4 * 16 * (hd + 8) + 144) * 4 + (hd > 128 ? 16 * (hd + 8) * 2 : 0)
+			f16 = k ~ /ELb1ELb/
+			dyn = (4 * 16 * (hd + (hd > 64 ? 16 : 8)) + 144) * 4 + 16 * (hd + 8) * 2
+			if (k ~ /ELb.ELb1E/) dyn += 8 * 2 * (f16 ? hd * 2 + 16 : hd + 16 + hd / 16) * 2   # 16 rows
 		} else if (k ~ /gemv/) {
 			if (match(k, /Li[0-9]+E/)) { nn = substr(k, RSTART + 2, RLENGTH - 3) }
 			dyn = nn * 38 * 320 + (512 * nn + 32) * 4   # a row of 9728
 		} else if (k ~ /rope|kv_copy/) t = 128
 		else if (k ~ /pick/) t = 1024
-		else if (k ~ /normILb1/) t = 640   # a row of 2560
+		else if (k ~ /norm_short/) {   # warps, groups of a thread
+			match(k, /Li[0-9]+E/); t = 32 * substr(k, RSTART + 2, RLENGTH - 3)
+		}
 		rr = int((R[k] + 7) / 8) * 8
 		b = int(65536 / (rr * t)); bs = (S[k] + dyn) > 0 ? int(164 * 1024 / (S[k] + dyn + 1024)) : 16
 		bw = int(1536 / t)

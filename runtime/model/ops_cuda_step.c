@@ -177,7 +177,8 @@ static int run_layer(struct cuda_ctx *c, uint32_t i, uint32_t n, uint32_t tiles,
 		at.act = b->act_a;
 		at.groups = m.groups;
 	}
-	if (few && n == 1 && c->cap.group <= 16)
+	/* Up to here a launch less is worth that tiles of a sequence turn its keys again. */
+	if (n <= FOLD_ROWS && (few || many))
 		at.rope = &rope;
 	if ((!at.rope && (rc = hk_rope(c->stream, &c->step, &rope))) ||
 	    (rc = hk_attn(c->stream, &c->dev, &c->step, &at)))

@@ -388,7 +388,7 @@ int main(int argc, char **argv)
 		bench("rope", N, COPIES, 0, l_rope);
 		fold = false;
 		bench("attention", N, COPIES, 0, l_attn);
-		fold = N * (HEADS / KVH) <= 16;
+		fold = N <= HK_ROPE_MAX;
 		if (fold)
 			bench("  folded", N, COPIES, 0, l_attn);
 		for (depth = 4096; N <= 64 && depth <= 16384; depth *= 4) {
