@@ -31,15 +31,15 @@ extern "C" uint32_t hk_gemm_nb(uint32_t n)
 	return p == 82 ? 128 : p * 8;
 }
 
-/* gemm_free.cuh and gemm_wide.cuh: parts that stay apart, or all of k (they add nothing
- * up and have no y += ), four floats stored at a time. */
+/* gemm_free.cuh and gemm_wide.cuh: parts that stay apart, or all of k (they add no parts
+ * up, and only the latter has y += ), four floats stored at a time. */
 static bool loose(const struct hk_gemm *a, int type, u32 shape)
 {
-	if (!a->free || shape == 82 || (type != T_Q4_K && type != T_Q6_K))
+	if (!a->free || (type != T_Q4_K && type != T_Q6_K))
 		return false;
 	if (a->mode == HK_SWIGLU)
 		return !((uintptr_t)a->act_out % 8);
-	if (!a->apart || a->apart % 4)
+	if (!a->apart ? shape != 82 : a->apart % 4)
 		return false;
 	for (u32 i = 0; i < a->nseg; i++)
 		if ((uintptr_t)a->seg[i].y % 16 || a->seg[i].ldy % 4)
@@ -76,17 +76,17 @@ uint32_t hk_wide_tiles, hk_wide_splits;
  */
 static u32 wide_tiles(const struct hk_gemm *a, int type, bool mixed, u32 shape, u32 sms, u32 *ret_splits)
 {
-	const u32 units = a->cols / TILE_K;
+	const u32 units = a->cols / TILE_K, cols_n = shape == 82 ? (a->n + 63) / 64 : 1, nt = shape == 82 ? 8 : shape;
 	float best = 1e30f;
 	u32 ret = 0;
 
 	if (!loose(a, type, shape) || shape < 3 || hk_wide_tiles == 1)
 		return 0;
 	for (u32 tm = 2; tm <= 5; tm++) {
-		const bool is = shape == 8 ? tm == (mixed || type == T_Q6_K ? 2 : 3) : tm == 3 || (!mixed && tm == (type == T_Q6_K ? 4 : 5));
+		const bool is = nt == 8 ? tm == (mixed || type == T_Q6_K ? 2 : 3) : tm == 3 || (!mixed && tm == (type == T_Q6_K ? 4 : 5));
 		u32 blocks = 0;
 
-		if (!is || (hk_wide_tiles && shape != 8 && !mixed && tm != hk_wide_tiles))
+		if (!is || (hk_wide_tiles && nt != 8 && !mixed && tm != hk_wide_tiles))
 			continue;
 		for (u32 i = 0; i < (a->mode == HK_SWIGLU ? 1 : a->nseg); i++) {
 			const u32 per = a->mode == HK_SWIGLU ? tm : 2 * tm;
@@ -94,8 +94,10 @@ static u32 wide_tiles(const struct hk_gemm *a, int type, bool mixed, u32 shape, 
 			blocks += (a->seg[i].w.rows / TILE_ROWS + per - 1) / per;
 		}
 		for (u32 s = 1; s <= 16 && s <= units && (s == 1 || (a->apart && s * a->apart <= a->partial_floats)); s++) {
-			const float turns = (float)(((units + s - 1) / s + 1) / 2), waves = (float)((blocks * s + sms - 1) / sms);
-			const float turn = type == T_Q6_K ? 1.3f + 0.04f * (float)(tm * shape) : 0.45f + 0.057f * (float)(tm * shape);
+			/* in a turn of one unit half of the warps have nothing to do */
+			const u32 most = (units + s - 1) / s;
+			const float turns = (float)(most / 2) + 0.7f * (float)(most % 2), waves = (float)((blocks * cols_n * s + sms - 1) / sms);
+			const float turn = type == T_Q6_K ? 0.86f + 0.07f * (float)(tm * nt) : 0.45f + 0.06f * (float)(tm * nt);
 			const float cost = waves * (1.9f + 0.3f * (float)tm + turns * turn) + 0.06f * (float)s;
 
 			if (hk_wide_splits && a->apart ? s == hk_wide_splits : cost < best) {
@@ -127,7 +129,7 @@ static int gm_go(void *st, int type, u32 shape, dim3 grid, const gm_args &k)
 extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_gemm *a)
 {
 	struct gm_args k = {};
-	u32 shape = pick_nt(a->n), nb = hk_gemm_nb(a->n), units = tile_units(a->cols);
+	u32 shape = pick_nt(a->n), nb = hk_gemm_nb(a->n), nt = shape, units = tile_units(a->cols);
 	u32 blocks = 0, cols_n, splits, wm;
 	int type;
 
@@ -143,7 +145,7 @@ extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_ge
 	for (u32 i = 1; i < a->nseg; i++)
 		k.mixed |= a->seg[i].w.type != type;
 	if (k.mixed) {
-		if (shape == 82 || a->mode == HK_SWIGLU)
+		if ((shape == 82 && !a->free) || a->mode == HK_SWIGLU)
 			return -EINVAL;
 		for (u32 i = 0; i < a->nseg; i++)
 			if (a->seg[i].w.type != T_Q4_K && a->seg[i].w.type != T_Q6_K)
@@ -165,6 +167,12 @@ extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_ge
 	const u32 wide_tm = wide_tiles(a, type, k.mixed, shape, (u32)d->sms, &wide_splits);
 	const u32 free = wide_tm ? 0 : free_pairs(a, type, k.mixed, shape, (u32)d->sms);
 
+	if (k.mixed && shape == 82 && !wide_tm)
+		return -EINVAL;
+	if (wide_tm && shape == 82) {
+		nt = 8;
+		nb = 64;
+	}
 	if (free)
 		wm = free;
 	const u32 per = wide_tm ? wide_tm : wm;   /* half of a block's tiles */
@@ -244,7 +252,7 @@ extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_ge
 		splits--;
 	k.splits = splits;
 	if (wide_tm)
-		return (k.mixed ? gw_mixed : type == T_Q4_K ? gw_q4_k : gw_q6_k)(st, shape, wide_tm, dim3(blocks, cols_n, splits), hk_pdl, k);
+		return (k.mixed ? gw_mixed : type == T_Q4_K ? gw_q4_k : gw_q6_k)(st, nt, wide_tm, dim3(cols_n, blocks, splits), hk_pdl, k);
 	if (free)
 		return (k.mixed ? gf_mixed : type == T_Q4_K ? gf_q4_k : gf_q6_k)(st, shape, dim3(blocks, cols_n, splits), hk_pdl, k);
 	return gm_go(st, type, shape, dim3(blocks, cols_n, splits), k);

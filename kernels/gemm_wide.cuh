@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The GEMM for 17 to 64 tokens of Q4_K and Q6_K (included by gemm_wide_*.cu). Eight
+ * The GEMM for 17 tokens and more of Q4_K and Q6_K (included by gemm_wide_*.cu). Eight
  * warps, one block an SM: two groups of TM tiles, and four slices of k, each with every
  * fourth half unit, so that a warp has one block column b for good.
  * A warp's weights come through a place of its own in shared memory, and are in
@@ -8,8 +8,9 @@
  * are shared by its two warps, which wait for each other and for nobody else. In the
  * end the slices are added up in shared memory, always in the same order.
  *
- * Bytes: weights once, activations once a block. What limits it on an H200 is the
- * tensor pipe (docs/speed.md).
+ * Bytes: weights once for 64 tokens, and where there are more, blocks of the same rows
+ * run side by side, so that memory is read once; activations once a block. What limits
+ * it on an H200 is the tensor pipe (docs/speed.md).
  */
 #ifndef HEARTH_KERNELS_GEMM_WIDE_CUH
 #define HEARTH_KERNELS_GEMM_WIDE_CUH
@@ -39,7 +40,7 @@ CUDA_D void gw_run(const gm_args &a, const gm_seg &sg, unsigned char *smem)
 	const u32 ks = warp / C::G, tg = warp % C::G, b = ks % 2;
 	const bool glu = a.mode == HK_SWIGLU;
 	const u32 u1 = (blockIdx.z + 1) * units / a.splits;
-	const u32 bx = blockIdx.x - sg.block0, n0 = blockIdx.y * (NT * 8), left = a.n - n0;
+	const u32 bx = blockIdx.y - sg.block0, n0 = blockIdx.x * (NT * 8), left = a.n - n0;
 	/* this warp's first tile, and how many more it may read: what is not there is read twice */
 	const u32 tile0 = glu ? bx * TM : bx * (C::G * TM) + tg * TM;
 	const u32 more = sg.tiles > tile0 ? sg.tiles - tile0 - 1 : 0;
@@ -47,7 +48,7 @@ CUDA_D void gw_run(const gm_args &a, const gm_seg &sg, unsigned char *smem)
 	float *const scales = (float *)(smem + C::SCALE);
 	u32 u = blockIdx.z * units / a.splits + ks / 2, e = 4;
 	const u8 *wp = (glu && tg ? a.w2 : sg.w) + (size_t)(tile0 < sg.tiles ? tile0 : sg.tiles - 1) * tile_bytes + (size_t)u * UB;
-	const u8 *ap = a.act + ((size_t)u * a.groups + blockIdx.y * NT) * 4096 + b * 2048 + tg * 512 + lane * 16;
+	const u8 *ap = a.act + ((size_t)u * a.groups + blockIdx.x * NT) * 4096 + b * 2048 + tg * 512 + lane * 16;
 	auto fetch_w = [&]() {
 #pragma unroll
 		for (u32 m = 0; m < TM; m++)
@@ -190,15 +191,21 @@ CUDA_D void gw_run(const gm_args &a, const gm_seg &sg, unsigned char *smem)
 			const u32 n = (i0 + threadIdx.x) / Q, q = (i0 + threadIdx.x) % Q, row = bx * (C::G * TM * 16) + q * 4;
 
 			if (n < NT * 8 && n < left && bx * (C::G * TM) + q / 4 < sg.tiles) {
+				float4 *const y = (float4 *)(sg.y + blockIdx.z * a.apart + (size_t)(n0 + n) * sg.ldy + row);
+				const float4 was = a.mode == HK_ADD ? *y : make_float4(0, 0, 0, 0);
 				float4 o = sum(n, q * 4);
 
+				o.x += was.x;
+				o.y += was.y;
+				o.z += was.z;
+				o.w += was.w;
 				if (sg.bias && blockIdx.z == 0) {
 					o.x += sg.bias[row];
 					o.y += sg.bias[row + 1];
 					o.z += sg.bias[row + 2];
 					o.w += sg.bias[row + 3];
 				}
-				*(float4 *)(sg.y + blockIdx.z * a.apart + (size_t)(n0 + n) * sg.ldy + row) = o;
+				*y = o;
 			}
 		}
 	}
@@ -210,7 +217,7 @@ static __global__ void __launch_bounds__(gw_cfg<T, NT, TM>::THREADS, 1) gemm_wid
 	HK_SMEM(smem);
 	u32 si = 0;
 
-	while (si + 1 < a.nseg && blockIdx.x >= a.seg[si + 1].block0)
+	while (si + 1 < a.nseg && blockIdx.y >= a.seg[si + 1].block0)
 		si++;
 	if (T2 != T && a.seg[si].type == T2)
 		gw_run<T2, NT, TM>(a, a.seg[si], smem);

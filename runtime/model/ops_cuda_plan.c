@@ -80,10 +80,10 @@ size_t cuda_lay_out(const struct model_shape *s, const struct ops_opts *o, struc
 		tiles = max_u(tiles, t);
 	}
 	b->apart_n = apart;
-	/* parts of one GEMM to add up, or those of up to 64 rows left apart */
+	/* parts of one GEMM to add up, or those of short steps left apart */
 	b->gpart_n = sms * 128 * 128;
-	if (b->gpart_n < (size_t)APART_ROWS * max_u(qkv, s->d))
-		b->gpart_n = (size_t)APART_ROWS * max_u(qkv, s->d);
+	if (b->gpart_n < (size_t)APART_K46 * max_u(qkv, s->d))
+		b->gpart_n = (size_t)APART_K46 * max_u(qkv, s->d);
 #define PLACE(field, bytes) do { \
 	(field) = (void *)(at ? at + used : NULL); \
 	used += ((size_t)(bytes) + 255) & ~(size_t)255; \

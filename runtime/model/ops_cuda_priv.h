@@ -16,7 +16,7 @@
 #include "model/ops.h"
 #include "model/ops_cuda.h"
 
-enum { CUDA_BUCKETS = 8, LAYERS_BETWEEN_LOOKS = 4, MAX_SEQS = 64, PICK_RECENT = 4096, APART_ROWS = 64, FOLD_ROWS = 8 };
+enum { CUDA_BUCKETS = 8, LAYERS_BETWEEN_LOOKS = 4, MAX_SEQS = 64, PICK_RECENT = 4096, APART_ROWS = 64, APART_K46 = 128, FOLD_ROWS = 8 };
 /* Row counts that have a graph; more rows go by layers. */
 extern const uint32_t cuda_bucket[CUDA_BUCKETS];
 
@@ -64,7 +64,7 @@ struct cuda_ctx {
 	void *graph[CUDA_BUCKETS];
 	struct hk_parts add;            /* while a step is launched: what x still lacks */
 	bool few, many;                 /* routes this model can take */
-	bool free;                      /* hk_gemm.free */
+	bool free, k46;                 /* hk_gemm.free; layers are of Q4_K and Q6_K alone, which it can mix */
 	uint32_t few_rows;              /* the first one's largest step */
 	uint32_t n_out;
 	float *logits;                  /* host, [max_out, vocab] in scratch */
@@ -117,6 +117,7 @@ int cuda_plan(const struct model_shape *s, const struct ops_opts *o, struct ops_
 
 int cuda_fail(struct hearth_err *err, int rc);   /* the sentence of a failed launch or call */
 bool cuda_is_gemv(const struct hk_mat *w);
+bool cuda_is_k46(const struct hk_mat *w);
 /* The whole step but the head, of n (padded) rows. */
 int cuda_run_layers(struct cuda_ctx *c, uint32_t n, bool look);
 int cuda_forward(struct ops_ctx *base, const struct batch *b, struct hearth_err *err);

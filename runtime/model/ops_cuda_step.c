@@ -79,8 +79,8 @@ static int plain_mats(struct cuda_ctx *c, uint32_t n, const float *x, uint32_t l
 	return 0;
 }
 
-/* The two types of a Q4_K_M file, which a short product can mix. */
-static bool is_k46(const struct hk_mat *w)
+/* The two types of a Q4_K_M file, which a short product can mix, and a free one (hk_gemm). */
+bool cuda_is_k46(const struct hk_mat *w)
 {
 	return w->packed && (w->type == QUANT_Q4_K || w->type == QUANT_Q6_K);
 }
@@ -98,7 +98,7 @@ static int gemm_run(struct cuda_ctx *c, struct hk_gemm *a, uint32_t nseg, const 
 		do
 			a->seg[a->nseg++] = seg[i++];
 		while (i < nseg && (seg[i].w.type == a->seg[0].w.type ||
-				    (a->n <= APART_ROWS && is_k46(&seg[i].w) && is_k46(&a->seg[0].w))));
+				    ((a->n <= APART_ROWS || a->free) && cuda_is_k46(&seg[i].w) && cuda_is_k46(&a->seg[0].w))));
 		a->ret_parts = &parts;
 		if ((rc = hk_gemm(c->stream, &c->dev, a)))
 			return rc;
@@ -118,7 +118,7 @@ static int run_layer(struct cuda_ctx *c, uint32_t i, uint32_t n, uint32_t tiles,
 	const bool few = c->few && n <= c->few_rows, many = !few && c->many;
 	/* Short steps leave parts of a sum to the kernel that reads it next: that is
 	 * one wait less than adding them up at once. */
-	const bool apart = many && n <= APART_ROWS && !ops_cuda_together;
+	const bool apart = many && n <= (c->free && c->k46 ? APART_K46 : APART_ROWS) && !ops_cuda_together;
 	float *const to = apart ? b->gpart : b->qkv;
 	const struct hk_seg qkv[3] = {
 		{ l->q, l->q_bias, to, ldq },
