@@ -51,11 +51,11 @@ int ops_cuda(const struct ops **ret, struct hearth_err *err)
 /* Pieces in which regions are registered: one huge registration can fail. */
 #define CHUNK ((size_t)256 << 20)
 
-uint32_t ops_cuda_few, ops_cuda_free_sms = 64;
+uint32_t ops_cuda_few, ops_cuda_free_sms;
 
 /* Rows up to which the GEMV is the faster route: two on 8 SMs, and on 132 against
- * gemm_few.cuh; one against gemm_free.cuh. */
-enum { FEW_ROWS = 2 };
+ * gemm_few.cuh; there one against gemm_free.cuh. */
+enum { FEW_ROWS = 2, MANY_SMS = 64 };
 
 struct cuda_gpu cuda_gpu;
 
@@ -192,7 +192,7 @@ static void bind_layers(struct cuda_ctx *c, const struct span *sp)
 {
 	const struct model *m = c->base.model;
 
-	c->few = c->many = true;
+	c->few = c->many = c->k46 = true;
 	for (uint32_t i = 0; i < m->shape.layers; i++) {
 		const struct model_layer *l = &m->layer[i];
 		struct clayer *d = &c->layer[i];
@@ -213,16 +213,17 @@ static void bind_layers(struct cuda_ctx *c, const struct span *sp)
 		d->k_bias = dev_of(c, sp, l->k_bias);
 		d->v_bias = dev_of(c, sp, l->v_bias);
 		for (int j = 0; j < 7; j++) {
+			c->k46 &= cuda_is_k46(all[j]);
 			c->few &= cuda_is_gemv(all[j]);
 			c->many &= all[j]->packed && all[j]->rows % TILE_ROWS == 0;
 		}
 		if (d->gate.type != d->up.type)
 			c->few = c->many = false;
 	}
-	/* as far as it ran on a card: docs/speed.md */
-	c->free = (uint32_t)c->dev.sms >= ops_cuda_free_sms && hk_gemm_fills((uint32_t)c->dev.sms, c->layer[0].gate.rows);
+	c->free = (uint32_t)c->dev.sms >= ops_cuda_free_sms;
 	c->few_rows = !c->many ? HK_GEMV_MAX : ops_cuda_few ? ops_cuda_few :
-		       c->free && c->layer[0].gate.type == QUANT_Q4_K ? 1 : FEW_ROWS;
+		       c->free && c->dev.sms >= MANY_SMS && c->layer[0].gate.type == QUANT_Q4_K &&
+		       hk_gemm_fills((uint32_t)c->dev.sms, c->layer[0].gate.rows) ? 1 : FEW_ROWS;
 	c->embd = dev_mat(c, sp, &m->embd);
 	c->head = dev_mat(c, sp, &m->head);
 	c->out_norm = dev_of(c, sp, m->out_norm);

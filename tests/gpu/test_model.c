@@ -316,7 +316,6 @@ int main(int argc, char **argv)
 	bool slow;   /* the emulation: a few models stand for all */
 	int rc = ops_cuda(&ops, &err);
 
-	ops_cuda_free_sms = 1;   /* the emulation has two */
 	if (rc) {
 		printf("# skip reason: %s\nok 1 - models # SKIP %s\n1..1\n", err.text, err.text);
 		return 0;
