@@ -29,7 +29,7 @@ struct nm_args {
 template <int WARPS, int U>
 static __global__ void __launch_bounds__(WARPS * 32, 1) norm_short(const __grid_constant__ nm_args a)
 {
-	__shared__ float red[2 * 32];
+	__shared__ float2 red[32];
 	const u32 n = blockIdx.x, i0 = threadIdx.x, quads = a.cols / 4;
 	const float4 zero = make_float4(0, 0, 0, 0);
 	float4 u[U], v[U];
@@ -91,29 +91,16 @@ static __global__ void __launch_bounds__(WARPS * 32, 1) norm_short(const __grid_
 	}
 	ss = warp_sum(ss + s1);
 	amax = warp_max_pos(amax);
-	if (threadIdx.x % 32 == 0) {
-		red[threadIdx.x / 32] = ss;
-		red[32 + threadIdx.x / 32] = amax;
-	}
+	if (threadIdx.x % 32 == 0)
+		red[threadIdx.x / 32] = make_float2(ss, amax);
 	__syncthreads();
 	{
-		float4 s = zero, m = zero;
+		/* a lane reads one warp's: all of them in every lane would be ten times the reads */
+		const u32 i = threadIdx.x % 32;
+		const float2 r = i < WARPS ? red[i] : make_float2(0, 0);
 
-#pragma unroll
-		for (int k = 0; k < WARPS / 4; k++) {
-			const float4 x = ((const float4 *)red)[k], y = ((const float4 *)red)[8 + k];
-
-			s.x += x.x;
-			s.y += x.y;
-			s.z += x.z;
-			s.w += x.w;
-			m.x = fmaxf(m.x, y.x);
-			m.y = fmaxf(m.y, y.y);
-			m.z = fmaxf(m.z, y.z);
-			m.w = fmaxf(m.w, y.w);
-		}
-		ss = (s.x + s.y) + (s.z + s.w);
-		amax = fmaxf(fmaxf(m.x, m.y), fmaxf(m.z, m.w));
+		ss = warp_sum(r.x);
+		amax = warp_max_pos(r.y);
 	}
 	rms = a.norm ? rsqrtf(ss / (float)a.cols + a.eps) : 1;
 	/* NaN and infinity go through: they must show in the logits, not hide. */
