@@ -290,7 +290,8 @@ void hearth_charge_undo(struct hearth_budget *hb, u64 n)
 
 /*
  * Charges @n bytes; then, before the lock is given up, hearth_charged or
- * hearth_charge_undo. With a deadline it may give up the lock and wait. ENOSPC
+ * hearth_charge_undo. With a deadline it may give up the lock and wait; EUSERS
+ * when too many of the tenant do so already. ENOSPC
  * and ETIMEDOUT fill *@ref; ERESTARTSYS when a signal came.
  */
 int hearth_charge(struct hearth_budget *hb, u64 n, u64 deadline, bool *ret_over,
@@ -306,8 +307,12 @@ int hearth_charge(struct hearth_budget *hb, u64 n, u64 deadline, bool *ret_over,
 		purge_for(hb, n, NULL);
 		ret = budget_charge(&hb->b, n, ret_over, &r);
 	}
-	if (ret == -ENOSPC && deadline != HEARTH_NOWAIT && !hopeless(hb, n))
+	if (ret == -ENOSPC && deadline != HEARTH_NOWAIT && !hopeless(hb, n)) {
+		/* All who wait are looked at whenever something is given back. */
+		if (hb->waiters >= HEARTH_WAITERS_MAX)
+			return -EUSERS;
 		ret = charge_wait(hb, n, deadline, ret_over, &r);
+	}
 	if (ret == -ENOSPC || ret == -ETIMEDOUT) {
 		hearth_refusal_fill(ref, &r);
 		refused(hb, n, &r);

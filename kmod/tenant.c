@@ -225,6 +225,9 @@ int hearth_ioctl_join(void *who, void *arg)
 		ret = -EEXIST;
 		if ((a->flags & HEARTH_JOIN_EXCL) && t->connections)
 			goto out;
+		ret = -EUSERS;
+		if (t->connections >= HEARTH_CONNECTIONS_MAX)
+			goto out;
 	} else {
 		ret = -ENOENT;
 		if (!(a->flags & HEARTH_JOIN_CREATE))

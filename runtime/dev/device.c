@@ -49,6 +49,9 @@ int dev_refuse(struct hearth_err *err, int code, const char *tenant,
 
 	if (code == -EPERM)
 		return err_set(err, code, "%s: only the administrator may (run it as root)", what);
+	if (code == -EUSERS)
+		return err_set(err, code, "%s: %d of its charges wait in pool %s already, which is the limit",
+			       what, HEARTH_WAITERS_MAX, pool ? pool->name : "?");
 	if (!ref || (code != -ENOSPC && code != -ETIMEDOUT) || ref->limit == HEARTH_LIMIT_NONE ||
 	    ref->limit > HEARTH_LIMIT_PIECES)
 		return err_set(err, code, "%s: %s", what, strerror(-code));

@@ -66,6 +66,9 @@ int dev_tenant_open(struct hearth *h, const char *name, enum hearth_class cls,
 			return err_set(err, ret,
 				       "tenant %s: only the administrator may give a priority above %d",
 				       name, HEARTH_PRIORITY_USER_MAX);
+		case -EUSERS:
+			return err_set(err, ret, "tenant %s is open %d times, which is the limit",
+				       name, HEARTH_CONNECTIONS_MAX);
 		default:
 			return err_set(err, ret, "tenant %s cannot be opened: %s", name,
 				       strerror(-ret));

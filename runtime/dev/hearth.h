@@ -55,6 +55,8 @@
  *   EROFS      the region is sealed
  *   ESTALE     the region was purged; all that can be done is to free it
  *   EOPNOTSUPP this backend cannot do that
+ *   EUSERS     as many charges of the tenant wait, or as many have it open, as
+ *              may (device backend)
  *   ENOMEM     the system had no memory for it
  */
 #ifndef HEARTH_DEV_HEARTH_H

@@ -3,6 +3,7 @@
 #include "vm.h"
 
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/prctl.h>
 
 #define ALL_LIMITS (HEARTH_SET_MIN | HEARTH_SET_LOW | HEARTH_SET_HIGH | HEARTH_SET_MAX)
@@ -432,6 +433,74 @@ static void waiting_ends_at_its_deadline(void)
 	tear_down();
 }
 
+/* So many that each would make every other's charge slower; then no more of this tenant. */
+static void there_is_an_end_to_waiters(void)
+{
+	struct waiter *w = calloc(HEARTH_WAITERS_MAX, sizeof(*w)), other = {};
+	struct hearth_refusal r;
+	uint32_t i;
+
+	set_up();
+	EXPECT(!vm_charge(b, pool, 1000, 0, NULL));
+	for (i = 0; i < HEARTH_WAITERS_MAX; i++)
+		wait_start(&w[i], a, 1);
+	until_waiting(id_a, HEARTH_WAITERS_MAX);
+	EXPECT_ERR(EUSERS, vm_charge(a, pool, 1, VM_LATER, &r));
+	EXPECT_EQ(vm_usage(a, 0, pool).out_waiters, HEARTH_WAITERS_MAX);
+	/* Who does not wait is told what it always was, and another tenant may wait. */
+	EXPECT_ERR(ENOSPC, vm_charge(a, pool, 1, 0, &r));
+	wait_start(&other, b, 1);
+	until_waiting(id_b, 1);
+	EXPECT(!vm_uncharge(b, pool, HEARTH_WAITERS_MAX + 1));
+	for (i = 0; i < HEARTH_WAITERS_MAX; i++) {
+		pthread_join(w[i].th, NULL);
+		EXPECT_EQ(w[i].ret, 0);
+	}
+	pthread_join(other.th, NULL);
+	EXPECT_EQ(other.ret, 0);
+	EXPECT_EQ(vm_usage(a, 0, pool).out_current, HEARTH_WAITERS_MAX);
+	EXPECT_EQ(vm_usage(a, 0, pool).out_waiters, 0);
+	/* And there is room for one that waits again. */
+	wait_start(&other, a, 1);
+	until_waiting(id_a, 1);
+	EXPECT(!vm_uncharge(b, pool, 1));
+	pthread_join(other.th, NULL);
+	EXPECT_EQ(other.ret, 0);
+	free(w);
+	tear_down();
+}
+
+static void there_is_an_end_to_connections(void)
+{
+	struct hearth_ioc_join j = { .size = sizeof(j), .name = "alice" };
+	struct hearth_ioc_tenant_get g = { .size = sizeof(g), .flags = HEARTH_GET_BY_NAME, .name = "alice" };
+	struct rlimit l = { 2 * HEARTH_CONNECTIONS_MAX, 2 * HEARTH_CONNECTIONS_MAX };
+	static int fd[HEARTH_CONNECTIONS_MAX];
+	uint32_t n = 1;                /* a is one */
+	int late;
+
+	set_up();
+	EXPECT(!setrlimit(RLIMIT_NOFILE, &l));
+	while (n < HEARTH_CONNECTIONS_MAX) {
+		fd[n] = vm_open();
+		EXPECT(!ioctl(fd[n], HEARTH_IOC_JOIN, &j));
+		n++;
+	}
+	late = vm_open();
+	EXPECT_ERR(EUSERS, ioctl(late, HEARTH_IOC_JOIN, &j));
+	EXPECT(!ioctl(admin, HEARTH_IOC_TENANT_GET, &g));
+	EXPECT_EQ(g.out_connections, HEARTH_CONNECTIONS_MAX);
+	/* It has joined nothing: it may join another, or this one when there is room. */
+	EXPECT_ERR(ENOTCONN, vm_charge(late, pool, 1, 0, NULL));
+	close(vm_tenant("robert"));
+	close(fd[--n]);
+	EXPECT(!ioctl(late, HEARTH_IOC_JOIN, &j));
+	close(late);
+	while (--n)
+		close(fd[n]);
+	tear_down();
+}
+
 static void higher_priority_is_served_first(void)
 {
 	struct hearth_budget_entry e = {
@@ -682,6 +751,8 @@ static const struct vm_case cases[] = {
 	CASE(boundary_sizes),
 	CASE(waiting_ends_when_it_fits),
 	CASE(waiting_ends_at_its_deadline),
+	CASE(there_is_an_end_to_waiters),
+	CASE(there_is_an_end_to_connections),
 	CASE(higher_priority_is_served_first),
 	CASE(waiting_ends_with_a_signal),
 	CASE(a_pool_with_a_waiter_stays),

@@ -115,6 +115,9 @@
  *  EROFS       the region is sealed
  *  ESTALE      the region was purged; all that can be done is to close it
  *  ETIMEDOUT   waited as long as asked, and it still does not fit
+ *  EUSERS      one tenant has as many as it may have: of connections
+ *              (HEARTH_CONNECTIONS_MAX), or of charges that wait in one pool
+ *              (HEARTH_WAITERS_MAX)
  */
 #ifndef _UAPI_LINUX_HEARTH_H
 #define _UAPI_LINUX_HEARTH_H
@@ -128,6 +131,8 @@
 #define HEARTH_REGION_NAME_MAX	64	/* regions, with the NUL */
 #define HEARTH_DIGEST_MAX	32	/* bytes of a content digest */
 #define HEARTH_BUDGETS_MAX	1024	/* entries of one HEARTH_IOC_BUDGET_SET */
+#define HEARTH_CONNECTIONS_MAX	1024	/* of one tenant, at a time */
+#define HEARTH_WAITERS_MAX	64	/* charges of one tenant that wait in one pool */
 #define HEARTH_PRIORITY_MAX	1000
 #define HEARTH_PRIORITY_USER_MAX 500	/* more needs the administrator */
 #define HEARTH_NOLIMIT		(~0ULL)	/* as high and max */
@@ -311,7 +316,8 @@ struct hearth_ioc_admin {
  * HEARTH_BUDGET_DEFAULT). One that is there keeps its class and priority.
  * ENOENT: not there, and not to be made. EEXIST: EXCL, and others have joined.
  * EBUSY: this connection has joined already. EACCES: it is another user's.
- * EPERM: made with a priority above HEARTH_PRIORITY_USER_MAX.
+ * EPERM: made with a priority above HEARTH_PRIORITY_USER_MAX. EUSERS: it has
+ * HEARTH_CONNECTIONS_MAX connections.
  */
 struct hearth_ioc_join {
 	__u32 size;
@@ -626,6 +632,8 @@ struct hearth_ioc_budget_set {
  * @out_refusal: on ENOSPC and ETIMEDOUT
  *
  * Given back with HEARTH_IOC_UNCHARGE, or when the connection is closed.
+ * EUSERS: it would have to wait, and HEARTH_WAITERS_MAX charges of the tenant
+ * wait in the pool already.
  */
 struct hearth_ioc_charge {
 	__u32 size;
@@ -662,7 +670,7 @@ struct hearth_ioc_uncharge {
  * @bytes: size, rounded up to whole pages, and charged as rounded
  * @align: alignment of each of its extents' physical start, a power of two;
  *	0: a page; at most the block size
- * @deadline: as in struct hearth_ioc_charge
+ * @deadline: as in struct hearth_ioc_charge, and so is EUSERS
  * @out_region: its id (never 0, not used again while the module is loaded)
  * @out_bytes: size as rounded
  * @out_extents: physically contiguous pieces
