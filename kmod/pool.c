@@ -69,7 +69,56 @@ struct hearth_pool *hearth_pool_pick(u32 id, u32 flags, const char *name)
 	return best;
 }
 
-/* At least @n spare nodes in the map. */
+/* @n nodes for a map, hung together; not under hearth.lock. All or nothing. */
+int hearth_nodes_get(u32 n, struct extent **ret_list)
+{
+	struct extent *e, *list = NULL;
+
+	while (n--) {
+		e = kzalloc(sizeof(*e), GFP_KERNEL);
+		if (!e) {
+			hearth_nodes_free(list);
+			return -ENOMEM;
+		}
+		e->next = list;
+		list = e;
+	}
+	*ret_list = list;
+	return 0;
+}
+
+void hearth_nodes_free(struct extent *list)
+{
+	struct extent *next;
+
+	for (; list; list = next) {
+		next = list->next;
+		kfree(list);
+	}
+}
+
+void hearth_nodes_put(struct hearth_pool *pool, struct extent **list)
+{
+	struct extent *e;
+
+	lockdep_assert_held(&hearth.lock);
+	while ((e = *list)) {
+		*list = e->next;
+		pool->overhead += sizeof(*e);
+		extent_spare_put(&pool->map, e);
+	}
+}
+
+/* How many nodes should be got: none while half of those to be kept are there. */
+u32 hearth_nodes_short(const struct hearth_pool *pool)
+{
+	const u32 want = SPARES_KEPT + EXTENT_SPARE_ALLOC;
+
+	lockdep_assert_held(&hearth.lock);
+	return pool->map.n_spare < want - SPARES_KEPT / 2 ? want - pool->map.n_spare : 0;
+}
+
+/* At least @n spare nodes in the map; for the administrator, who may hold others up. */
 int hearth_spares(struct hearth_pool *pool, u32 n)
 {
 	struct extent *e;

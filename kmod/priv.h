@@ -20,7 +20,9 @@
  * under it; and as mmap, fault and munmap take a region's own locks alone,
  * hearth.lock and mmap_lock never nest.
  *
- * Small allocations under hearth.lock are GFP_KERNEL and may enter reclaim:
+ * What any tenant may call allocates before it takes hearth.lock, or after: an
+ * allocation may enter reclaim, and would hold up all the others' charges. The
+ * administrator's calls (pools, budgets) make small ones under it, GFP_KERNEL:
  * the shrinker and the OOM notifier of this module only ever trylock it.
  *
  * region->gate is what pages of a region are reached through: mmap, fault and
@@ -322,6 +324,10 @@ int hearth_pools_init(void);
 void hearth_pools_exit(void);
 struct hearth_pool *hearth_pool_get(u32 id);
 int hearth_spares(struct hearth_pool *pool, u32 n);
+int hearth_nodes_get(u32 n, struct extent **ret_list);
+void hearth_nodes_put(struct hearth_pool *pool, struct extent **list);
+void hearth_nodes_free(struct extent *list);
+u32 hearth_nodes_short(const struct hearth_pool *pool);
 u64 hearth_pool_hand_back(struct hearth_pool *pool, struct hearth_block **dropped);
 bool hearth_pool_regrow(u64 bytes);
 void hearth_pools_announce(void);

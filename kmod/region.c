@@ -17,6 +17,8 @@
 /* How long sealing waits for I/O that has just ended to let go of pages. */
 #define SEAL_POLLS 50
 #define SEAL_POLL_MS 2
+/* Nodes for an allocation that found too few. */
+#define NODES_FIRST 32
 /* How often quarantined blocks are looked at: at first, at most. */
 #define QUARANTINE_MS_MIN 5
 #define QUARANTINE_MS_MAX 500
@@ -275,9 +277,8 @@ static int carve_one(struct hearth_pool *pool, u64 bytes, u64 align, bool contig
 	u64 start;
 	int ret;
 
-	ret = hearth_spares(pool, EXTENT_SPARE_ALLOC);
-	if (ret)
-		return ret;
+	if (pool->map.n_spare < EXTENT_SPARE_ALLOC)
+		return -EAGAIN;
 	/*
 	 * In a pool of 2 MiB chunks an aligned offset is an aligned address, and
 	 * what does not cross a block is in a row. A page has no order to lose.
@@ -300,6 +301,7 @@ static int carve_one(struct hearth_pool *pool, u64 bytes, u64 align, bool contig
 /*
  * Memory for a region that is charged already. One extent where there is one;
  * else, unless it must be contiguous, the largest pieces that there are.
+ * EAGAIN: the map has too few nodes for it.
  */
 static int carve(struct hearth_region *r, u64 align)
 {
@@ -321,7 +323,7 @@ static int carve(struct hearth_region *r, u64 align)
 	piece = left;
 	while (left) {
 		piece = min(piece, left);
-		ret = hearth_spares(pool, EXTENT_SPARE_ALLOC);
+		ret = pool->map.n_spare < EXTENT_SPARE_ALLOC ? -EAGAIN : 0;
 		if (!ret && align == PAGE_SIZE)
 			ret = extent_alloc_part(&pool->map, left, r, &e);
 		else if (!ret)
@@ -332,6 +334,7 @@ static int carve(struct hearth_region *r, u64 align)
 		}
 		if (ret) {
 			extents_free(r);
+			r->extents = 0;
 			return ret;
 		}
 		e->link = NULL;
@@ -354,9 +357,20 @@ static bool region_stale_ok(struct hearth_region *r)
 	return true;
 }
 
-/* Charges and carves; @r is the tenant's after it. */
+/* How an allocation goes on, between the times that it holds the lock. */
+struct alloc_state {
+	struct extent *nodes;		/* for the map */
+	u32 want;			/* how many to get of them */
+	unsigned long id;		/* of the region */
+	bool zero;
+};
+
+/*
+ * Charges and carves; @r is the tenant's after it. EAGAIN, and nothing has
+ * changed but the map's nodes: with more of them once more.
+ */
 static int region_charge(struct hearth_conn *conn, struct hearth_region *r,
-			 struct hearth_ioc_alloc *a, u64 align, bool *ret_zero)
+			 struct hearth_ioc_alloc *a, u64 align, struct alloc_state *s)
 {
 	struct hearth_tenant *t = conn->tenant;
 	struct hearth_pool *pool;
@@ -373,6 +387,7 @@ static int region_charge(struct hearth_conn *conn, struct hearth_region *r,
 	if (pool->kind == HEARTH_POOL_ACCOUNT)
 		return -EINVAL;
 	hb = t->budgets[pool->index];
+	hearth_nodes_put(pool, &s->nodes);
 	ret = hearth_charge(hb, r->bytes, a->deadline, &over, &a->out_refusal);
 	if (ret)
 		return ret;
@@ -388,27 +403,25 @@ static int region_charge(struct hearth_conn *conn, struct hearth_region *r,
 	r->tenant = t;
 	t->regions++;
 	pool->regions++;
-	*ret_zero = !((a->flags & HEARTH_ALLOC_STALE) && region_stale_ok(r));
+	s->zero = !((a->flags & HEARTH_ALLOC_STALE) && region_stale_ok(r));
+	s->want = hearth_nodes_short(pool);
+	s->id = ++hearth.next_region;
 	return 0;
 }
 
-/* From here on others can see it, and nothing may fail. */
-static int region_publish(struct hearth_region *r)
+/* From here on others can see it, and nothing may fail: its place in the table is reserved. */
+static void region_publish(struct hearth_region *r, unsigned long id)
 {
 	struct extent *e;
-	int ret;
 
 	lockdep_assert_held(&hearth.lock);
-	ret = xa_err(xa_store(&hearth.regions, hearth.next_region + 1, r, GFP_KERNEL));
-	if (ret)
-		return ret;
-	r->id = ++hearth.next_region;
+	WARN_ON(xa_err(xa_store(&hearth.regions, id, r, GFP_NOWAIT)));
+	r->id = id;
 	hearth.n_regions++;
 	/* Only now, when what others left there is gone for sure. */
 	for (e = r->first; e; e = e->link)
 		hearth_pool_owner(r->pool, e->start, e->size, r->tenant->id);
 	trace_hearth_region_new(r);
-	return 0;
 }
 
 static int region_zero(struct hearth_region *r)
@@ -425,9 +438,9 @@ int hearth_ioctl_alloc(void *who, void *arg)
 {
 	struct hearth_ioc_alloc *a = arg;
 	struct hearth_conn *conn = who;
+	struct alloc_state s = {};
 	struct hearth_region *r;
 	struct file *file;
-	bool zero = true;
 	u64 align, bytes;
 	int ret, fd;
 
@@ -462,29 +475,41 @@ int hearth_ioctl_alloc(void *who, void *arg)
 		goto err_fd;
 	}
 
-	mutex_lock(&hearth.lock);
-	ret = region_charge(conn, r, a, align, &zero);
-	mutex_unlock(&hearth.lock);
-	if (!ret && zero)
-		ret = region_zero(r);
-	if (!ret) {
+	do {
 		mutex_lock(&hearth.lock);
-		ret = region_publish(r);
-		if (!ret) {
-			a->out_region = r->id;
-			a->out_bytes = r->bytes;
-			a->out_extents = r->extents;
-			a->out_fd = fd;
-		}
+		ret = region_charge(conn, r, a, align, &s);
 		mutex_unlock(&hearth.lock);
-	}
+		if (ret != -EAGAIN)
+			break;
+		s.want = s.want ? 2 * s.want : NODES_FIRST;
+		hearth_nodes_free(s.nodes);
+		ret = hearth_nodes_get(s.want, &s.nodes);
+	} while (!ret);
+	if (!ret && s.zero)
+		ret = region_zero(r);
+	if (!ret)
+		ret = xa_reserve(&hearth.regions, s.id, GFP_KERNEL);
 	if (ret)
 		goto err_file;
+	/* For the next one; that they cannot be had is the next one's trouble. */
+	hearth_nodes_free(s.nodes);
+	s.nodes = NULL;
+	hearth_nodes_get(s.want, &s.nodes);
+
+	mutex_lock(&hearth.lock);
+	hearth_nodes_put(r->pool, &s.nodes);
+	region_publish(r, s.id);
+	a->out_region = r->id;
+	a->out_bytes = r->bytes;
+	a->out_extents = r->extents;
+	a->out_fd = fd;
+	mutex_unlock(&hearth.lock);
 	fd_install(fd, file);
 	hearth_region_put(r);
 	return 0;
 
 err_file:
+	hearth_nodes_free(s.nodes);
 	fput(file);
 err_fd:
 	put_unused_fd(fd);
@@ -763,13 +788,35 @@ static int region_claim(struct hearth_conn *conn, struct hearth_region *r, u32 f
 	return region_move(r, conn->tenant, out);
 }
 
+/* What @a asks for, if it is there. */
+static int find_named(const struct hearth_conn *conn, struct hearth_ioc_find *a,
+		      struct hearth_region **ret_r)
+{
+	struct hearth_region *r;
+	struct hearth_pool *pool;
+
+	lockdep_assert_held(&hearth.lock);
+	pool = hearth_pool_get(a->pool);
+	r = pool ? region_named(pool, a->name) : NULL;
+	if (!conn->tenant)
+		return -ENOTCONN;
+	if (!r)
+		return -ENOENT;
+	if (!(a->flags & HEARTH_FIND_ANY_DIGEST) &&
+	    memcmp(r->digest, a->digest, HEARTH_DIGEST_MAX)) {
+		a->out_region = r->id;
+		return -ENOENT;
+	}
+	*ret_r = r;
+	return 0;
+}
+
 int hearth_ioctl_find(void *who, void *arg)
 {
 	struct hearth_ioc_find *a = arg;
 	struct hearth_conn *conn = who;
-	struct hearth_region *r;
-	struct hearth_pool *pool;
-	struct file *file = NULL;
+	struct hearth_region *r, *now;
+	struct file *file;
 	int ret, fd;
 
 	ret = args_flags(a->flags, HEARTH_FIND_ANY_DIGEST | HEARTH_FIND_WRITE);
@@ -782,41 +829,40 @@ int hearth_ioctl_find(void *who, void *arg)
 	if (fd < 0)
 		return fd;
 
+again:
 	mutex_lock(&hearth.lock);
-	pool = hearth_pool_get(a->pool);
-	r = pool ? region_named(pool, a->name) : NULL;
-	if (!conn->tenant)
-		ret = -ENOTCONN;
-	else if (!r)
-		ret = -ENOENT;
+	ret = find_named(conn, a, &r);
+	if (!ret)
+		kref_get(&r->ref);
+	mutex_unlock(&hearth.lock);
 	if (ret)
-		goto out;
-	if (!(a->flags & HEARTH_FIND_ANY_DIGEST) &&
-	    memcmp(r->digest, a->digest, HEARTH_DIGEST_MAX)) {
-		a->out_region = r->id;
-		ret = -ENOENT;
-		goto out;
-	}
-	/* The file before the claim: only the claim changes anything. */
+		goto err_fd;
+	/* The file before the claim, and without the lock: only the claim changes anything. */
 	file = hearth_file_new(r, a->flags & HEARTH_FIND_WRITE);
+	hearth_region_put(r);
 	if (IS_ERR(file)) {
 		ret = PTR_ERR(file);
-		goto out;
+		goto err_fd;
 	}
-	ret = region_claim(conn, r, a->flags, &a->out_refusal);
-	if (!ret) {
+	mutex_lock(&hearth.lock);
+	ret = find_named(conn, a, &now);
+	if (!ret && now == r)
+		ret = region_claim(conn, r, a->flags, &a->out_refusal);
+	if (!ret && now == r) {
 		a->out_fd = fd;
 		a->out_region = r->id;
 		a->out_bytes = r->bytes;
 	}
-out:
 	mutex_unlock(&hearth.lock);
-	if (!ret) {
+	if (!ret && now == r) {
 		fd_install(fd, file);
 		return 0;
 	}
-	if (!IS_ERR_OR_NULL(file))
-		fput(file);
+	fput(file);
+	/* Dropped meanwhile, and another of that name was kept. */
+	if (!ret)
+		goto again;
+err_fd:
 	put_unused_fd(fd);
 	return ret;
 }

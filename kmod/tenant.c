@@ -39,12 +39,54 @@ struct hearth_tenant *hearth_tenant_pick(u32 id, u32 flags, const char *name)
 	return xa_load(&hearth.tenants, id);
 }
 
-static int budget_new(struct hearth_tenant *t, struct hearth_pool *pool)
+/*
+ * What a tenant is made of, and its place in the table, got without
+ * hearth.lock. Empty: it is all got under it, which is for the administrator.
+ */
+struct tenant_parts {
+	u32 id;
+	struct hearth_tenant *t;
+	struct hearth_budget *hb[HEARTH_POOLS];
+	u32 n;				/* of them left */
+};
+
+/* What was not used. */
+static void parts_free(struct tenant_parts *p)
+{
+	while (p->n)
+		kfree(p->hb[--p->n]);
+	kfree(p->t);
+	if (p->id)
+		xa_release(&hearth.tenants, p->id);
+	memset(p, 0, sizeof(*p));
+}
+
+static int parts_get(struct tenant_parts *p, u32 id, u32 n_pools)
+{
+	if (xa_reserve(&hearth.tenants, id, GFP_KERNEL))
+		return -ENOMEM;
+	p->id = id;
+	p->t = kzalloc(sizeof(*p->t), GFP_KERNEL);
+	if (!p->t)
+		goto err;
+	for (; p->n < n_pools; p->n++) {
+		p->hb[p->n] = kzalloc(sizeof(*p->hb[0]), GFP_KERNEL);
+		if (!p->hb[p->n])
+			goto err;
+	}
+	return 0;
+err:
+	parts_free(p);
+	return -ENOMEM;
+}
+
+/* Of @p, where it has one left: it has, but for a pool that was made since it was got. */
+static int budget_new(struct hearth_tenant *t, struct hearth_pool *pool, struct tenant_parts *p)
 {
 	struct budget_limits l = BUDGET_LIMITS_NONE;
 	struct hearth_budget *hb;
 
-	hb = kzalloc(sizeof(*hb), GFP_KERNEL);
+	hb = p && p->n ? p->hb[--p->n] : kzalloc(sizeof(*hb), GFP_KERNEL);
 	if (!hb)
 		return -ENOMEM;
 	hb->tenant = t;
@@ -80,17 +122,20 @@ static void tenant_free(struct hearth_tenant *t)
 	kfree(t);
 }
 
-/* A tenant with budgets in every pool, not in the table yet. */
-static int tenant_new(const char *name, u32 class, u32 priority, struct hearth_tenant **ret_t)
+/* A tenant with budgets in every pool, not in the table yet; of @p what it needs. */
+static int tenant_new(const char *name, u32 class, u32 priority, struct tenant_parts *p,
+		      struct hearth_tenant **ret_t)
 {
-	struct hearth_tenant *t;
+	struct hearth_tenant *t = p->t;
 	u32 i;
 	int ret;
 
 	lockdep_assert_held(&hearth.lock);
-	if (hearth.n_tenants >= HEARTH_TENANTS_MAX || hearth.next_tenant == U32_MAX)
+	if (hearth.n_tenants >= HEARTH_TENANTS_MAX || (!p->id && hearth.next_tenant == U32_MAX))
 		return -EOVERFLOW;
-	t = kzalloc(sizeof(*t), GFP_KERNEL);
+	p->t = NULL;
+	if (!t)
+		t = kzalloc(sizeof(*t), GFP_KERNEL);
 	if (!t)
 		return -ENOMEM;
 	memcpy(t->name, name, HEARTH_NAME_MAX);
@@ -98,7 +143,7 @@ static int tenant_new(const char *name, u32 class, u32 priority, struct hearth_t
 	t->priority = priority;
 	t->uid = HEARTH_ANY_UID;
 	for (i = 0; i < HEARTH_POOLS; i++) {
-		ret = hearth.pools[i] ? budget_new(t, hearth.pools[i]) : 0;
+		ret = hearth.pools[i] ? budget_new(t, hearth.pools[i], p) : 0;
 		if (ret) {
 			tenant_free(t);
 			return ret;
@@ -108,18 +153,13 @@ static int tenant_new(const char *name, u32 class, u32 priority, struct hearth_t
 	return 0;
 }
 
-static int tenant_publish(struct hearth_tenant *t)
+/* In the place that was reserved for @id. */
+static void tenant_publish(struct hearth_tenant *t, u32 id)
 {
-	int ret;
-
-	t->id = hearth.next_tenant + 1;
-	ret = xa_err(xa_store(&hearth.tenants, t->id, t, GFP_KERNEL));
-	if (ret)
-		return ret;
-	hearth.next_tenant++;
+	t->id = id;
+	WARN_ON(xa_err(xa_store(&hearth.tenants, id, t, GFP_NOWAIT)));
 	hearth.n_tenants++;
 	hearth_event_tenant(HEARTH_EV_TENANT_NEW, t);
-	return 0;
 }
 
 static void tenant_remove(struct hearth_tenant *t)
@@ -166,7 +206,7 @@ int hearth_budgets_for_pool(struct hearth_pool *pool)
 
 	lockdep_assert_held(&hearth.lock);
 	xa_for_each(&hearth.tenants, id, t) {
-		ret = budget_new(t, pool);
+		ret = budget_new(t, pool, NULL);
 		if (ret) {
 			hearth_budgets_drop_pool(pool);
 			return ret;
@@ -199,7 +239,9 @@ int hearth_ioctl_join(void *who, void *arg)
 {
 	struct hearth_conn *conn = who;
 	struct hearth_ioc_join *a = arg;
+	struct tenant_parts parts = {};
 	struct hearth_tenant *t;
+	u32 id, n_pools;
 	int ret;
 
 	ret = args_flags(a->flags, HEARTH_JOIN_CREATE | HEARTH_JOIN_EXCL);
@@ -213,6 +255,7 @@ int hearth_ioctl_join(void *who, void *arg)
 	if (ret)
 		return ret;
 
+again:
 	mutex_lock(&hearth.lock);
 	ret = -EBUSY;
 	if (conn->tenant)
@@ -235,14 +278,25 @@ int hearth_ioctl_join(void *who, void *arg)
 		ret = -EPERM;
 		if (a->priority > HEARTH_PRIORITY_USER_MAX && !conn->admin)
 			goto out;
-		ret = tenant_new(a->name, a->tenant_class, a->priority, &t);
+		ret = -EOVERFLOW;
+		if (hearth.n_tenants >= HEARTH_TENANTS_MAX ||
+		    (!parts.id && hearth.next_tenant == U32_MAX))
+			goto out;
+		if (!parts.id) {
+			/* Got without the lock; then all is looked at anew. */
+			id = ++hearth.next_tenant;
+			n_pools = hearth.n_pools;
+			mutex_unlock(&hearth.lock);
+			ret = parts_get(&parts, id, n_pools);
+			if (ret)
+				return ret;
+			goto again;
+		}
+		ret = tenant_new(a->name, a->tenant_class, a->priority, &parts, &t);
 		if (ret)
 			goto out;
-		ret = tenant_publish(t);
-		if (ret) {
-			tenant_free(t);
-			goto out;
-		}
+		tenant_publish(t, parts.id);
+		parts.id = 0;
 	}
 	t->connections++;
 	/* Pairs with hearth_conn_level. */
@@ -253,6 +307,7 @@ int hearth_ioctl_join(void *who, void *arg)
 	ret = 0;
 out:
 	mutex_unlock(&hearth.lock);
+	parts_free(&parts);
 	return ret;
 }
 
@@ -549,6 +604,7 @@ static int set_collect(struct set_state *s, u32 count, u32 *ret_bad)
 	for (i = 0; i < count; i++) {
 		struct hearth_budget_entry *e = &s->e[i];
 		struct hearth_pool *pool = NULL;
+		struct tenant_parts none = {};
 		struct hearth_tenant *t;
 
 		*ret_bad = i;
@@ -565,7 +621,7 @@ static int set_collect(struct set_state *s, u32 count, u32 *ret_bad)
 				return -ENOENT;
 			if (s->n_made + hearth.n_tenants >= HEARTH_TENANTS_MAX)
 				return -EOVERFLOW;
-			ret = tenant_new(e->tenant, HEARTH_TENANT_OTHER, 0, &t);
+			ret = tenant_new(e->tenant, HEARTH_TENANT_OTHER, 0, &none, &t);
 			if (ret)
 				return ret;
 			s->made[s->n_made++] = t;
@@ -607,7 +663,7 @@ static void set_commit(struct set_state *s, u32 count)
 	u32 i;
 
 	for (i = 0; i < s->n_made; i++)
-		WARN_ON(tenant_publish(s->made[i]));
+		tenant_publish(s->made[i], ++hearth.next_tenant);
 	for (i = 0; i < count; i++) {
 		struct hearth_budget_entry *e = &s->e[i];
 
