@@ -38,7 +38,7 @@ END {
 		} else if (k ~ /gemm_freeILi/) {   # two types, NT, WM: gemm_free.cuh
 			match(k, /Li[0-9]+ELi[0-9]+ELi[0-9]+ELi[0-9]+E/)
 			x = substr(k, RSTART, RLENGTH); gsub(/Li|E/, " ", x); split(x, a, " ")
-			ks = a[4] == 1 ? 4 : a[4] == 5 && a[3] == 5 ? 3 : 2
+			ks = a[4] == 1 ? 4 : 2
 			t = 32 * a[4] * ks
 			for (i = 1; i <= 2; i++) {
 				st = a[4] * ks * (a[i] == 12 ? 2560 : 3648)
@@ -48,6 +48,16 @@ END {
 			}
 			st = a[4] * ks * a[3] * 8 * 36 * 4   # what is added up at the end
 			if (st > dyn) dyn = st
+		} else if (k ~ /gemm_wideILi/) {   # two types, NT, TM: gemm_wide.cuh
+			match(k, /Li[0-9]+ELi[0-9]+ELi[0-9]+ELi[0-9]+E/)
+			x = substr(k, RSTART, RLENGTH); gsub(/Li|E/, " ", x); split(x, a, " ")
+			for (i = 1; i <= 2; i++) {
+				st = 8 * a[4] * (a[i] == 12 ? 1280 : 1824) + 8 * a[3] * 2048
+				if (st > dyn) dyn = st
+			}
+			st = 4 * a[3] * 8 * (2 * a[4] * 16 + 4) * 4   # what is added up at the end
+			if (st > dyn) dyn = st
+			dyn += a[3] * 32
 		} else if (k ~ /gemmILi/) {   # the type, NT, WN, KS
 			match(k, /Li[0-9]+ELi[0-9]+ELi[0-9]+ELi[0-9]+E/)
 			x = substr(k, RSTART, RLENGTH); gsub(/Li|E/, " ", x); split(x, a, " ")
