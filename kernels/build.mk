@@ -125,18 +125,23 @@ EMU_OBJS := $(patsubst %.cu,$(BUILD)/emu/%.o,$(filter-out kernels/device.cu,$(KE
 	$(BUILD)/emu/kernels/emu/emu.o $(CUDA_TABLE:%=$(BUILD)/emu/%.o)
 EMUFLAGS := -std=c++17 -O2 -g -DHEARTH_EMU -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wall -Wno-unknown-pragmas \
 	-Wno-unused-function -Wno-unused-variable -Iruntime -I.
+# EMU_RACE=1, in a build folder of its own: the threads of a block are ThreadSanitizer's (kernels/emu/emu.h).
+ifeq ($(EMU_RACE),1)
+EMU_CU := -fsanitize=thread
+EMU_CC := -DEMU_RACE
+endif
 $(BUILD)/emu/%.o: %.cu
 	@mkdir -p $(@D)
-	$(call say,EMU,$<)$(CCACHE) $(CXX) $(EMUFLAGS) -MMD -MP -x c++ -c -o $@ $<
+	$(call say,EMU,$<)$(CCACHE) $(CXX) $(EMUFLAGS) $(EMU_CU) -MMD -MP -x c++ -c -o $@ $<
 $(BUILD)/emu/%.o: %.cc
 	@mkdir -p $(@D)
-	$(call say,EMU,$<)$(CCACHE) $(CXX) $(EMUFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,EMU,$<)$(CCACHE) $(CXX) $(EMUFLAGS) $(EMU_CC) -MMD -MP -c -o $@ $<
 $(BUILD)/emu/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,EMU,$<)$(CCACHE) $(CC) $(CPPFLAGS) $(HCFLAGS) $(CFLAGS) -DHEARTH_CUDA -MMD -MP -c -o $@ $<
 $(BUILD)/tests/emu_%: $(BUILD)/obj/tests/gpu/test_%.o $(EMU_OBJS) $(BUILD)/lib/libhearthtest.a $(BUILD)/lib/libhearthrt.a $(BUILD)/lib/libhearth.a
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
+	$(call say,LD,$@)$(CC) $(LDFLAGS) $(EMU_CU) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
 
 # Programs that the GPU tests need; they also run where nothing can be compiled
 # (PREBUILT=1 tests/gpu/gpu.sh).

@@ -14,9 +14,37 @@ bool hk_pdl;
 
 enum { STACK = 64 * 1024, MAX_THREADS = 1024 };
 
+/*
+ * ThreadSanitizer's fibers (EMU_RACE): a switch orders nothing, a barrier orders all who
+ * met there. This file itself is not instrumented. A meeting has two names in turn,
+ * so that who comes late from one does not take over what belongs to the next.
+ */
+#ifdef EMU_RACE
+extern "C" {
+void *__tsan_get_current_fiber(void);
+void *__tsan_create_fiber(unsigned flags);
+void __tsan_destroy_fiber(void *fiber);
+void __tsan_switch_to_fiber(void *fiber, unsigned flags);
+void __tsan_acquire(void *addr);
+void __tsan_release(void *addr);
+}
+enum { NO_ORDER = 1 };
+#else
+static void *__tsan_get_current_fiber(void) { return NULL; }
+static void *__tsan_create_fiber(unsigned) { return NULL; }
+static void __tsan_destroy_fiber(void *) {}
+static void __tsan_switch_to_fiber(void *, unsigned) {}
+static void __tsan_acquire(void *) {}
+static void __tsan_release(void *) {}
+enum { NO_ORDER = 0 };
+#endif
+
+struct meeting { char name[2]; u32 gen; };
+
 struct warp_state {
 	u32 lanes, arrived, gen;
 	u32 buf[2][32][4];
+	char sync[2];
 };
 
 static struct {
@@ -25,7 +53,11 @@ static struct {
 	u32 run[MAX_THREADS], head, tail;   /* ready fibers, a ring */
 	u32 cur, live, at_barrier;
 	u32 wait[MAX_THREADS];
-	struct { u32 n, wait[MAX_THREADS]; } bar[16];
+	struct { u32 n, wait[MAX_THREADS]; meeting at; } bar[16];
+	meeting all;
+	char begin, end;
+	void *fiber[MAX_THREADS], *main_fiber;
+	emu_async asked[MAX_THREADS];
 	warp_state warp[MAX_THREADS / 32];
 	void (*fn)(void *);
 	void *arg, *smem;
@@ -61,6 +93,7 @@ static void park(void)
 {
 	u32 me = M.cur;
 
+	__tsan_switch_to_fiber(M.main_fiber, NO_ORDER);
 	swapcontext(&M.ctx[me], &M.main);
 	set_thread(me);
 }
@@ -70,14 +103,19 @@ static void release_barrier(void)
 	for (u32 i = 0; i < M.at_barrier; i++)
 		ready(M.wait[i]);
 	M.at_barrier = 0;
+	M.all.gen++;
 }
 
 void __syncthreads(void)
 {
+	char *const name = &M.all.name[M.all.gen % 2];
+
+	__tsan_release(name);
 	M.wait[M.at_barrier++] = M.cur;
 	if (M.at_barrier == M.live)
 		release_barrier();
 	park();
+	__tsan_acquire(name);
 }
 
 void bar_sync(u32 id, u32 threads)
@@ -88,13 +126,23 @@ void bar_sync(u32 id, u32 threads)
 		fprintf(stderr, "emu: barrier %u of %u threads\n", id, threads);
 		abort();
 	}
+	char *const name = &b.at.name[b.at.gen % 2];
+
+	__tsan_release(name);
 	b.wait[b.n++] = M.cur;
 	if (b.n == threads) {
 		for (u32 i = 0; i < b.n; i++)
 			ready(b.wait[i]);
 		b.n = 0;
+		b.at.gen++;
 	}
 	park();
+	__tsan_acquire(name);
+}
+
+emu_async *emu_asked(void)
+{
+	return &M.asked[M.cur];
 }
 
 const u32 (*emu_warp(const u32 v[4]))[4]
@@ -102,7 +150,8 @@ const u32 (*emu_warp(const u32 v[4]))[4]
 	warp_state *w = &M.warp[M.cur / 32];
 	u32 gen = w->gen;
 
-	memcpy(w->buf[gen & 1][M.cur % 32], v, 16);
+	for (int i = 0; i < 4; i++)   /* no memcpy(): ThreadSanitizer would see that one */
+		((volatile u32 *)w->buf[gen & 1][M.cur % 32])[i] = v[i];
 	if (++w->arrived == w->lanes) {
 		u32 base = M.cur / 32 * 32;
 
@@ -117,6 +166,17 @@ const u32 (*emu_warp(const u32 v[4]))[4]
 	return w->buf[gen & 1];
 }
 
+void emu_warp_sync(void)
+{
+	const u32 none[4] = { 0, 0, 0, 0 };
+	warp_state *w = &M.warp[M.cur / 32];
+	char *const name = &w->sync[w->gen % 2];
+
+	__tsan_release(name);
+	emu_warp(none);
+	__tsan_acquire(name);
+}
+
 void *emu_smem(void)
 {
 	return M.smem;
@@ -125,12 +185,15 @@ void *emu_smem(void)
 static void entry(void)
 {
 	set_thread(M.cur);
+	__tsan_acquire(&M.begin);
 	M.fn(M.arg);
+	__tsan_release(&M.end);
 	/* A thread that has left is not waited for. */
 	M.live--;
 	if (M.live && M.at_barrier == M.live)
 		release_barrier();
 	M.warp[M.cur / 32].lanes--;
+	__tsan_switch_to_fiber(M.main_fiber, NO_ORDER);
 	setcontext(&M.main);
 }
 
@@ -142,6 +205,7 @@ int emu_launch_fn(dim3 grid, dim3 block, size_t smem, void (*fn)(void *), void *
 	blockDim = block;
 	M.fn = fn;
 	M.arg = arg;
+	M.main_fiber = __tsan_get_current_fiber();
 	if (smem + 64 > M.smem_size) {
 		free(M.smem);
 		M.smem_size = smem + 64;
@@ -166,8 +230,11 @@ int emu_launch_fn(dim3 grid, dim3 block, size_t smem, void (*fn)(void *), void *
 			M.ctx[i].uc_link = &M.main;
 			makecontext(&M.ctx[i], entry, 0);
 			M.warp[i / 32].lanes++;
+			M.asked[i].n = M.asked[i].groups = 0;
+			M.fiber[i] = __tsan_create_fiber(0);
 			ready(i);
 		}
+		__tsan_release(&M.begin);
 		while (M.head != M.tail) {
 			/* Any ready thread may be next: a missing barrier shows as a wrong
 			 * result, sooner or later. */
@@ -175,8 +242,12 @@ int emu_launch_fn(dim3 grid, dim3 block, size_t smem, void (*fn)(void *), void *
 
 			M.cur = M.run[pick % MAX_THREADS];
 			M.run[pick % MAX_THREADS] = M.run[M.head++ % MAX_THREADS];
+			__tsan_switch_to_fiber(M.fiber[M.cur], NO_ORDER);
 			swapcontext(&M.main, &M.ctx[M.cur]);
 		}
+		__tsan_acquire(&M.end);
+		for (u32 i = 0; i < n; i++)
+			__tsan_destroy_fiber(M.fiber[i]);
 		left = M.live;
 		if (left) {
 			fprintf(stderr, "emu: %u threads of block %u wait for ever\n", left, b);

@@ -4,8 +4,11 @@
  * one fiber per thread of a block, one block at a time. Warp instructions are
  * meeting points of 32 fibers; shared memory is poisoned before each block, and
  * threads between two meeting points run in random order. It finds wrong
- * indices, wrong layouts, unwritten outputs and missing barriers; it does not
- * find races between blocks, and says nothing about speed.
+ * indices, wrong layouts, unwritten outputs, missing barriers and copies that
+ * nobody waited for; it does not find races between blocks, and says nothing about
+ * speed. With EMU_RACE=1 every thread of a block is one of ThreadSanitizer's, which
+ * knows barriers and __syncwarp and nothing else that would order them: a race
+ * is found whichever way the threads ran.
  */
 #ifndef HEARTH_EMU_H
 #define HEARTH_EMU_H
@@ -52,6 +55,17 @@ void bar_sync(u32 id, u32 threads);
 /* All 32 lanes give four words; afterwards each may read every lane's. */
 const u32 (*emu_warp(const u32 v[4]))[4];
 
+/* The same, and what lanes wrote before it the others see after it: __syncwarp. */
+void emu_warp_sync(void);
+
+/* cp.async: what the running thread has asked for and has not waited for. */
+enum { EMU_ASKED = 256 };
+struct emu_async {
+	u32 n, groups;
+	struct { void *to; const void *from; u32 n, group; } ask[EMU_ASKED];
+};
+emu_async *emu_asked(void);
+
 template <typename F> static int emu_launch(dim3 grid, dim3 block, size_t smem, F f)
 {
 	return emu_launch_fn(grid, block, smem, [](void *p) { (*(F *)p)(); }, &f);
@@ -71,20 +85,32 @@ static inline u32 ld_stream4(const void *p) { emu_aligned(p, 4); return *(const 
 static inline u32 ld_stream2(const void *p) { emu_aligned(p, 2); return *(const uint16_t *)p; }
 static inline float4 ld_float4(const float4 *p) { emu_aligned(p, 16); return *p; }
 static inline uint4 ld_act16(const void *p) { emu_aligned(p, 16); return *(const uint4 *)p; }
-static inline void cp_async16(void *s, const void *g)
+/* What a thread has asked for is copied when it waits for it, as late as the machine may. */
+static inline void cp_async(void *s, const void *g, u32 n)
 {
-	emu_aligned(s, 16);
-	emu_aligned(g, 16);
-	memcpy(s, g, 16);
+	emu_async *a = emu_asked();
+
+	emu_aligned(s, n);
+	emu_aligned(g, n);
+	if (a->n == EMU_ASKED)
+		__builtin_trap();
+	a->ask[a->n++] = { s, g, n, a->groups };
 }
-static inline void cp_async8(void *s, const void *g)
+static inline void cp_async16(void *s, const void *g) { cp_async(s, g, 16); }
+static inline void cp_async8(void *s, const void *g) { cp_async(s, g, 8); }
+static inline void cp_commit(void) { emu_asked()->groups++; }
+template <int N> static inline void cp_wait(void)
 {
-	emu_aligned(s, 8);
-	emu_aligned(g, 8);
-	memcpy(s, g, 8);
+	emu_async *a = emu_asked();
+	u32 left = 0;
+
+	for (u32 i = 0; i < a->n; i++)
+		if (a->ask[i].group + N < a->groups)
+			memcpy(a->ask[i].to, a->ask[i].from, a->ask[i].n);
+		else
+			a->ask[left++] = a->ask[i];
+	a->n = left;
 }
-static inline void cp_commit(void) {}
-template <int N> static inline void cp_wait(void) {}
 
 static inline float h2f(u32 h)
 {
@@ -199,25 +225,20 @@ static inline float warp_max_pos(float v)
 		v = fmaxf(v, shfl_xor_f(v, m));
 	return v;
 }
-static inline void warp_sync(void)
-{
-	const u32 w[4] = { 0, 0, 0, 0 };
-
-	emu_warp(w);
-}
+static inline void warp_sync(void) { emu_warp_sync(); }
 static inline float fast_exp2(float x) { return exp2f(x); }
 static inline float fast_exp(float x) { return expf(x); }
 static inline float fast_div(float a, float b) { return a / b; }
 static inline float rsqrtf(float x) { return 1 / sqrtf(x); }
 static inline float __uint_as_float(u32 u) { float f; memcpy(&f, &u, 4); return f; }
 static inline u32 __float_as_uint(float f) { u32 u; memcpy(&u, &f, 4); return u; }
-static inline u32 atomicAdd(u32 *p, u32 v) { u32 o = *p; *p += v; return o; }
+static inline u32 atomicAdd(u32 *p, u32 v) { return __atomic_fetch_add(p, v, __ATOMIC_RELAXED); }
 static inline unsigned long long atomicMax(unsigned long long *p, unsigned long long v)
 {
-	unsigned long long o = *p;
+	unsigned long long o = __atomic_load_n(p, __ATOMIC_RELAXED);
 
-	if (v > o)
-		*p = v;
+	while (v > o && !__atomic_compare_exchange_n(p, &o, v, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
 	return o;
 }
 static inline void __threadfence(void) {}
