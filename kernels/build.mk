@@ -143,6 +143,12 @@ $(BUILD)/tests/emu_%: $(BUILD)/obj/tests/gpu/test_%.o $(EMU_OBJS) $(BUILD)/lib/l
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(LDFLAGS) $(EMU_CU) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
 
+EMU_ARGS ?= quick
+emu-race: ## kernels on the emulation, a block's threads under ThreadSanitizer (some 15 minutes): EMU_ARGS="quick norm attn"
+	@$(MAKE) -s --no-print-directory NVCC= BUILD=$(BUILD)/race EMU_RACE=1 $(BUILD)/race/tests/emu_kernels
+	setarch -R $(BUILD)/race/tests/emu_kernels $(EMU_ARGS)
+.PHONY: emu-race
+
 # Programs that the GPU tests need; they also run where nothing can be compiled
 # (PREBUILT=1 tests/gpu/gpu.sh).
 GPU_PROGS := $(addprefix $(BUILD)/,tests/gpu_kernels tests/gpu_model tests/gpu_geometry tests/random_gguf bin/bench_gpu bin/bench_kernels bin/hearthd)
