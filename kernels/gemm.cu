@@ -10,7 +10,8 @@
  * come in fragment order (act_pos) through cp.async stages, so every B operand
  * is a 16-byte shared load without bank conflicts.
  *
- * Up to 64 tokens have kernels of their own (gemm_few.cuh, gemm_free.cuh, gemm_wide.cuh).
+ * Up to 64 tokens have kernels of their own (gemm_few.cuh, gemm_free.cuh), and so have Q4_K and
+ * Q6_K from 17 tokens on (gemm_wide.cuh).
  *
  * Where the grid would not fill the machine, k is cut into parts; the block
  * that comes last to a tile adds the parts in order, so sums do not depend on
@@ -80,7 +81,7 @@ static u32 wide_tiles(const struct hk_gemm *a, int type, bool mixed, u32 shape, 
 	float best = 1e30f;
 	u32 ret = 0;
 
-	if (!loose(a, type, shape) || shape < 3 || hk_wide_tiles == 1)
+	if (!loose(a, type, shape) || shape < 3 || (hk_wide_tiles == 1 && shape != 82))
 		return 0;
 	for (u32 tm = 2; tm <= 5; tm++) {
 		const bool is = nt == 8 ? tm == (mixed || type == T_Q6_K ? 2 : 3) : tm == 3 || (!mixed && tm == (type == T_Q6_K ? 4 : 5));
@@ -145,7 +146,7 @@ extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_ge
 	for (u32 i = 1; i < a->nseg; i++)
 		k.mixed |= a->seg[i].w.type != type;
 	if (k.mixed) {
-		if ((shape == 82 && !a->free) || a->mode == HK_SWIGLU)
+		if (a->mode == HK_SWIGLU)
 			return -EINVAL;
 		for (u32 i = 0; i < a->nseg; i++)
 			if (a->seg[i].w.type != T_Q4_K && a->seg[i].w.type != T_Q6_K)
@@ -167,7 +168,7 @@ extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_ge
 	const u32 wide_tm = wide_tiles(a, type, k.mixed, shape, (u32)d->sms, &wide_splits);
 	const u32 free = wide_tm ? 0 : free_pairs(a, type, k.mixed, shape, (u32)d->sms);
 
-	if (k.mixed && shape == 82 && !wide_tm)
+	if (k.mixed && shape == 82 && !wide_tm)   /* gemm.cuh has one type a launch */
 		return -EINVAL;
 	if (wide_tm && shape == 82) {
 		nt = 8;

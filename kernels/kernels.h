@@ -102,7 +102,7 @@ struct hk_gemm {
 	void *act_out;            /* HK_SWIGLU: halves in act_pos order, times act_out_scale */
 	uint32_t groups_out;
 	float act_out_scale;
-	bool free;                /* gemm_free.cuh where it can: see ops_cuda.c */
+	bool free;                /* gemm_free.cuh and gemm_wide.cuh where they can; more than 64 tokens may mix Q4_K and Q6_K then */
 	float *partial;           /* hk_gemm_partial() floats, or NULL: no splitting */
 	size_t partial_floats;
 	uint32_t *count;          /* zeroed once; hk_gemm_counts() */
@@ -117,7 +117,7 @@ struct hk_gemm {
 };
 /* Tokens per block of the kernel that n tokens get: buffers are padded to it. */
 uint32_t hk_gemm_nb(uint32_t n);
-/* for measuring: tiles of a warp of gemm_wide.cuh, 1 for none, and its parts of k; 0: as chosen */
+/* for measuring: tiles of a warp of gemm_wide.cuh (1: it does nothing up to 64 tokens) and its parts of k; 0: as chosen */
 extern uint32_t hk_wide_tiles, hk_wide_splits;
 #define HK_GEMM_COUNTS 4096u
 /* Does SwiGLU of @rows rows occupy @sms SMs with all of k in a block? */

@@ -27,7 +27,7 @@ const char *ops_cuda_line(void);
 /* Rows of a step up to which the GEMV does it, where both routes can; 0: as was
  * measured to be best. For measuring. */
 extern uint32_t ops_cuda_few;
-extern uint32_t ops_cuda_free_sms;   /* SMs from which on gemm_free.cuh is used: on all. For measuring */
+extern uint32_t ops_cuda_free_sms;   /* SMs from which on gemm_free.cuh and gemm_wide.cuh are used: on all. For measuring */
 /* Parts of k are added up by the product itself. For measuring. */
 extern bool ops_cuda_together;
 

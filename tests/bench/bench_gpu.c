@@ -6,7 +6,7 @@
  *
  * usage: bench_gpu FILE.gguf [quick] [kv-f16] [--in-place] [few=N] [blocks=N] [free=N] [wide=N] [together]
  * few: the GEMV up to so many rows; blocks: its blocks an SM;
- * free: SMs from which on gemm_free.cuh is used; together: short products add their parts of k up themselves
+ * free: SMs from which on gemm_free.cuh and gemm_wide.cuh are used; wide: as in bench_kernels; together: short products add their parts of k up themselves
  * `make bench-gpu` runs llama-bench on the same file beside it.
  */
 #include "tests/gpu/model.h"

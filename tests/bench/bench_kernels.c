@@ -9,7 +9,7 @@
  * nopdl: without dependent launches, as on SM 8.7; together: products of up to 64 rows
  * add their parts of k up themselves, instead of the norm and the rotation; once: two launches of each, for a profiler;
  * few: the GEMV up to so many rows; blocks: its blocks an SM; part: tokens of a
- * part of attention's keys; wide: tiles of a warp of gemm_wide.cuh, 1 none; splits: its parts of k
+ * part of attention's keys; wide: tiles of a warp of gemm_wide.cuh, 1 none up to 64 rows; splits: its parts of k
  */
 #include "tests/gpu/gpu.h"
 
