@@ -54,6 +54,7 @@ static struct {
 	u32 cur, live, at_barrier;
 	u32 wait[MAX_THREADS];
 	struct { u32 n, wait[MAX_THREADS]; meeting at; } bar[16];
+	u32 met[MAX_THREADS];   /* how often, at bar[] */
 	meeting all;
 	char begin, end;
 	void *fiber[MAX_THREADS], *main_fiber;
@@ -100,8 +101,15 @@ static void park(void)
 
 static void release_barrier(void)
 {
-	for (u32 i = 0; i < M.at_barrier; i++)
+	for (u32 i = 0; i < M.at_barrier; i++) {
+		if (M.met[M.wait[i]] != M.met[M.wait[0]]) {
+			fprintf(stderr, "emu: of threads at one __syncthreads() %u has met others %u times before, %u %u times:"
+				" no race, but compute-sanitizer's racecheck takes it for one\n",
+				M.wait[0], M.met[M.wait[0]], M.wait[i], M.met[M.wait[i]]);
+			abort();
+		}
 		ready(M.wait[i]);
+	}
 	M.at_barrier = 0;
 	M.all.gen++;
 }
@@ -126,6 +134,7 @@ void bar_sync(u32 id, u32 threads)
 		fprintf(stderr, "emu: barrier %u of %u threads\n", id, threads);
 		abort();
 	}
+	M.met[M.cur]++;
 	char *const name = &b.at.name[b.at.gen % 2];
 
 	__tsan_release(name);
@@ -230,7 +239,7 @@ int emu_launch_fn(dim3 grid, dim3 block, size_t smem, void (*fn)(void *), void *
 			M.ctx[i].uc_link = &M.main;
 			makecontext(&M.ctx[i], entry, 0);
 			M.warp[i / 32].lanes++;
-			M.asked[i].n = M.asked[i].groups = 0;
+			M.asked[i].n = M.asked[i].groups = M.met[i] = 0;
 			M.fiber[i] = __tsan_create_fiber(0);
 			ready(i);
 		}
