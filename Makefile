@@ -169,5 +169,7 @@ print-%:
 	@echo $($*)
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
-.SECONDARY:
+# Objects that only a pattern rule names are kept. Without names all would be such, and make would not look for one
+# whose source is older than the archive it belongs to.
+.SECONDARY: $(call obj,$(wildcard tests/unit/test_*.c tests/bench/*.c tests/fuzz/*.c tests/gpu/test_*.c))
 .PHONY: deps-demo load load-tsan all bench bench-serve demo deps deps-check speech test unit unit-build asan tsan fuzz fuzz-build fuzz-bins clean help

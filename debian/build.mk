@@ -89,6 +89,7 @@ deb-arm64: ## the same for arm64, cross-built, into build/deb-arm64
 		DEB_OUT=$(or $(DEB_ARM64_OUT),$(BUILD)/deb-arm64) DEB_BUILD=$(or $(DEB_BUILD),build-deb-arm64) deb
 
 SCRIPT_TESTS += \
+	tests/unit/test_build.sh \
 	tests/unit/test_dkms.sh \
 	tests/unit/test_hearthctl.sh \
 	tests/unit/test_install.sh \
