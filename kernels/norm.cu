@@ -22,6 +22,23 @@ struct nm_args {
 	float eps;
 };
 
+/* Adds up to eight parts, all asked for before the first is added, in their order. */
+CUDA_D void nm_add8(float4 &v, const float4 *part, size_t stride, u32 parts, bool live)
+{
+	float4 y[8];
+
+#pragma unroll
+	for (u32 p = 0; p < 8; p++)
+		y[p] = live && p < parts ? ld_float4(part + p * stride) : make_float4(0, 0, 0, 0);
+#pragma unroll
+	for (u32 p = 0; p < 8; p++) {
+		v.x += y[p].x;
+		v.y += y[p].y;
+		v.z += y[p].z;
+		v.w += y[p].w;
+	}
+}
+
 /*
  * Few rows, whose time is waiting: a thread has U groups of four channels, in registers
  * from first to last, and asks for a group and eight parts of it at once.
@@ -50,31 +67,10 @@ static __global__ void __launch_bounds__(WARPS * 32, 1) norm_short(const __grid_
 	for (int k = 0; k < U; k++) {
 		const u32 i = i0 + k * WARPS * 32;
 		const bool live = i < quads;
-		float4 y[8];
-
 		v[k] = live ? ld_float4(x + i) : zero;
-#pragma unroll
-		for (u32 p = 0; p < 8; p++)
-			y[p] = live && p < a.parts ? ld_float4(part + p * stride + i) : zero;
-#pragma unroll
-		for (u32 p = 0; p < 8; p++) {
-			v[k].x += y[p].x;
-			v[k].y += y[p].y;
-			v[k].z += y[p].z;
-			v[k].w += y[p].w;
-		}
-		for (u32 p0 = 8; p0 < a.parts; p0 += 8) {
-#pragma unroll
-			for (u32 p = 0; p < 8; p++)
-				y[p] = live && p0 + p < a.parts ? ld_float4(part + (p0 + p) * stride + i) : zero;
-#pragma unroll
-			for (u32 p = 0; p < 8; p++) {
-				v[k].x += y[p].x;
-				v[k].y += y[p].y;
-				v[k].z += y[p].z;
-				v[k].w += y[p].w;
-			}
-		}
+		nm_add8(v[k], part + i, stride, a.parts, live);
+		for (u32 p0 = 8; p0 < a.parts; p0 += 8)
+			nm_add8(v[k], part + p0 * stride + i, stride, a.parts - p0, live);
 		if (a.parts && live)
 			x[i] = v[k];
 	}
@@ -139,23 +135,9 @@ static __global__ void __launch_bounds__(1024, 1) norm(const __grid_constant__ n
 		float4 v = x[i];
 		const float4 u = i == i0 ? u0 : w ? w[i] : one;
 
-		/* parts in order, eight in flight; what x is now the next kernels need too */
-		for (u32 p0 = 0; p0 < a.parts; p0 += 8) {
-			float4 y[8];
-
-#pragma unroll
-			for (u32 p = 0; p < 8; p++)
-				y[p] = ld_float4(part + (p0 + p < a.parts ? p0 + p : p0) * (a.stride / 4) + i);
-#pragma unroll
-			for (u32 p = 0; p < 8; p++) {
-				const bool live = p0 + p < a.parts;
-
-				v.x += live ? y[p].x : 0;
-				v.y += live ? y[p].y : 0;
-				v.z += live ? y[p].z : 0;
-				v.w += live ? y[p].w : 0;
-			}
-		}
+		/* what x is now the next kernels need too */
+		for (u32 p0 = 0; p0 < a.parts; p0 += 8)
+			nm_add8(v, part + p0 * (a.stride / 4) + i, a.stride / 4, a.parts - p0, true);
 		if (a.parts)
 			x[i] = v;
 		ss += v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w;

@@ -33,11 +33,8 @@ template <int HD> static __global__ void __launch_bounds__(128) rope(const __gri
 	bool live = hh < of;
 
 	pdl_go();
-	if (n >= a.n) {
-		if (id == 0)
-			pdl_wait();
+	if (n >= a.n)   /* the first block has rows, and waits for the kernel before */
 		return;
-	}
 	const float *const x = a.qkv + ((size_t)n * hs + (kind == 0 ? 0 : kind == 1 ? a.heads : a.heads + a.kv.kv_heads) + h) * HD;
 	const float *const nw = kind == 0 ? a.q_norm : kind == 1 ? a.k_norm : NULL;
 	const u32 parts = a.parts[kind];
