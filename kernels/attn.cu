@@ -62,6 +62,10 @@ template <int DL> CUDA_D u32 at_col(u32 d)
 
 enum { W = 4 };   /* warps of a block */
 
+/* A score that does not count, and the maximum of none: 2 to the power of the difference is 0. */
+#define MASKED -1e30f
+#define NO_MAX -1e29f
+
 template <int HD> struct at_cfg {
 	enum {
 		PC = HD / 64,                 /* key pieces of 64 channels */
@@ -123,7 +127,7 @@ static __global__ void __launch_bounds__(W * 32, HD == 256 || (F16 && HD == 128)
 	/* its page's number is asked for before a chunk is: else that would wait for this */
 	auto page_of = [&](u32 c) { return c < c1 ? a.page[sq.page0 + c / 2] : 0; };
 	const u32 few = tl.m | tl.splits << 5;   /* one register in the loop */
-	int pos[2];
+	int pos[2];   /* up to where a row sees, of the sequence or with ROPE of the step */
 
 	/* A chunk's keys and values as they lie in the page. */
 	enum { KW = F16 ? 2 : 1, VW = (F16 ? 2 : 1) * C::DL / 4 };
@@ -325,7 +329,7 @@ static __global__ void __launch_bounds__(W * 32, HD == 256 || (F16 && HD == 128)
 			: (const uint4 *)(a.q + ((size_t)(sq.first + n) * a.heads +
 						 kh * group + m - n * group) * HD);
 
-		pos[r] = live ? (int)(sq.pos0 + n) : -1;
+		pos[r] = !live ? 0 : (int)n + 1 + (ROPE ? 0 : (int)sq.pos0);
 		if (C::QS && !ROPE) {
 			for (u32 c = t + warp * 4; c < HD / 8; c += 16)
 				*(uint4 *)(sq16 + i * (HD + 8) + c * 8) =
@@ -354,7 +358,7 @@ static __global__ void __launch_bounds__(W * 32, HD == 256 || (F16 && HD == 128)
 	if (C::QS && !ROPE)
 		__syncthreads();
 
-	float o[C::NT][4], mx[2] = { -1e30f, -1e30f }, l[2] = { 0, 0 };
+	float o[C::NT][4], mx[2] = { NO_MAX, NO_MAX }, l[2] = { 0, 0 };
 #pragma unroll
 	for (int j = 0; j < C::NT; j++)
 #pragma unroll
@@ -369,9 +373,6 @@ static __global__ void __launch_bounds__(W * 32, HD == 256 || (F16 && HD == 128)
 		load_v(c, page, 0, C::VP);
 	}
 	for (; c < c2; c += W) {
-		/* the chunk's first token, and the first that is in another */
-		const int tok0 = (int)(ROPE && c >= c1 ? sq.pos0 + (c - c1) * 16 : c * 16);
-		const int end = ROPE && c < c1 ? (int)len : INT32_MAX;
 		float s[2][4];
 		u32 pa[4];
 
@@ -420,36 +421,37 @@ static __global__ void __launch_bounds__(W * 32, HD == 256 || (F16 && HD == 128)
 
 #pragma unroll
 		for (int r = 0; r < 2; r++) {
-			float m = mx[r], corr;
+			/* up to its own token, or to the last older one where those are apart */
+			const int see = ROPE && c < c1 ? (int)len : pos[r], at = (int)(ROPE && c >= c1 ? c - c1 : c) * 16;
+			float m = mx[r];
 
 #pragma unroll
 			for (int j = 0; j < 2; j++)
 #pragma unroll
 				for (int e = 0; e < 2; e++) {
-					const int tok = tok0 + j * 8 + (int)t * 2 + e;
-
-					if (tok > pos[r] || (ROPE && tok >= end))
-						s[j][r * 2 + e] = -1e30f;
+					if (at + j * 8 + (int)t * 2 + e >= see)
+						s[j][r * 2 + e] = MASKED;
 					m = fmaxf(m, s[j][r * 2 + e]);
 				}
 			m = fmaxf(m, shfl_xor_f(m, 1));
 			m = fmaxf(m, shfl_xor_f(m, 2));
-			corr = fast_exp2(mx[r] - m);
-			mx[r] = m;
-			l[r] *= corr;
-#pragma unroll
-			for (int j = 0; j < 2; j++) {
-				float x = s[j][r * 2], y = s[j][r * 2 + 1];
+			if (warp_any(m > mx[r])) {   /* rarely, after a warp's first chunks */
+				const float corr = fast_exp2(mx[r] - m);
 
-				x = x > -1e29f ? fast_exp2(x - m) : 0;
-				y = y > -1e29f ? fast_exp2(y - m) : 0;
-				l[r] += x + y;
-				pa[j * 2 + r] = f2h2(x, y);
+				mx[r] = m;
+				l[r] *= corr;
+#pragma unroll
+				for (int j = 0; j < C::NT; j++) {
+					o[j][r * 2] *= corr;
+					o[j][r * 2 + 1] *= corr;
+				}
 			}
 #pragma unroll
-			for (int j = 0; j < C::NT; j++) {
-				o[j][r * 2] *= corr;
-				o[j][r * 2 + 1] *= corr;
+			for (int j = 0; j < 2; j++) {
+				const float x = fast_exp2(s[j][r * 2] - m), y = fast_exp2(s[j][r * 2 + 1] - m);
+
+				l[r] += x + y;
+				pa[j * 2 + r] = f2h2(x, y);
 			}
 		}
 
@@ -637,9 +639,9 @@ static __global__ void __launch_bounds__(W * 32, HD == 256 || (F16 && HD == 128)
 		float x0, x1, l0, l1, sum;
 		const bool two = lane + 32 < splits;
 
-		x0 = lane < splits ? part[lane * per + 16 * HD + i] : -1e30f;
+		x0 = lane < splits ? part[lane * per + 16 * HD + i] : NO_MAX;
 		l0 = lane < splits ? part[lane * per + 16 * HD + 16 + i] : 0;
-		x1 = two ? part[(lane + 32) * per + 16 * HD + i] : -1e30f;
+		x1 = two ? part[(lane + 32) * per + 16 * HD + i] : NO_MAX;
 		l1 = two ? part[(lane + 32) * per + 16 * HD + 16 + i] : 0;
 		sum = warp_max(fmaxf(x0, x1));
 		x0 = fast_exp2(x0 - sum);

@@ -142,6 +142,7 @@ static __device__ __forceinline__ float h2f(u32 h)
 static __device__ __forceinline__ unsigned short f2h(float f) { return __half_as_ushort(__float2half_rn(f)); }
 
 static __device__ __forceinline__ float shfl_xor_f(float v, int m) { return __shfl_xor_sync(~0u, v, m); }
+static __device__ __forceinline__ bool warp_any(bool v) { return __any_sync(~0u, v); }
 static __device__ __forceinline__ u32 shfl_xor_u(u32 v, int m) { return __shfl_xor_sync(~0u, v, m); }
 /* The largest of a warp where none is negative: their order is that of their bits. */
 static __device__ __forceinline__ float warp_max_pos(float v)

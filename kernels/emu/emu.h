@@ -210,6 +210,16 @@ static inline u32 shfl_xor_u(u32 v, int m)
 
 	return emu_warp(w)[threadIdx.x % 32 ^ (u32)m][0];
 }
+static inline bool warp_any(bool v)
+{
+	const u32 w[4] = { v, 0, 0, 0 };
+	const u32 (*all)[4] = emu_warp(w);
+	u32 any = 0;
+
+	for (u32 i = 0; i < 32; i++)
+		any |= all[i][0];
+	return any;
+}
 static inline float shfl_xor_f(float v, int m)
 {
 	u32 u;
