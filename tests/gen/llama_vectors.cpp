@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * Prints what llama.cpp says of a file that random_gguf wrote, as an entry of
- * tests/vectors/llama_geometry.h: log-probabilities of the tokens there, the best
- * token of each place and how far it is ahead, the eight best of every 16th, and
- * the text that it goes on with after the first 32, the best token each time.
- * Its CPU backend, KV in f16, weights as they are repacked by default.
+ * Prints what llama.cpp says of a file that random_gguf wrote, or of a home model, as
+ * an entry of tests/vectors/llama_geometry.h: log-probabilities of the tokens there
+ * (modulo the vocabulary), the best token of each place and how far it is ahead, the
+ * eight best of every 16th, and the text that it goes on with after the first 32, the
+ * best token each time. Its CPU backend, KV in f16, weights as they are repacked by
+ * default; with cuda and q8_0, what .cuda_f16 and .cuda_q8 are made of.
  *
  * c++ -std=c++17 -I. -ILLAMA/include -ILLAMA/ggml/include tests/gen/llama_vectors.cpp -LLLAMA/build/bin -lllama -lggml -lggml-base
- * usage: llama_vectors MODEL.gguf NAME [THREADS]
+ * usage: llama_vectors MODEL.gguf NAME [THREADS [cpu|cuda [f16|q8_0]]]
  */
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <numeric>
 #include <vector>
 
@@ -70,15 +72,20 @@ int main(int argc, char **argv)
 	llama_log_set([](ggml_log_level l, const char *t, void *) { if (l >= GGML_LOG_LEVEL_ERROR) fputs(t, stderr); }, nullptr);
 	auto mp = llama_model_default_params();
 	ggml_backend_dev_t none[1] = { nullptr };
-	mp.n_gpu_layers = 0;
-	mp.devices = none;
+	if (argc > 4 && !strcmp(argv[4], "cuda")) {
+		mp.n_gpu_layers = 999;
+	} else {
+		mp.n_gpu_layers = 0;
+		mp.devices = none;
+	}
 	auto *m = argc > 2 ? llama_model_load_from_file(argv[1], mp) : nullptr;
 	if (!m)
-		return fprintf(stderr, "usage: llama_vectors MODEL.gguf NAME [THREADS]\n"), 1;
+		return fprintf(stderr, "usage: llama_vectors MODEL.gguf NAME [THREADS [cpu|cuda [f16|q8_0]]]\n"), 1;
 	auto cp = llama_context_default_params();
 	cp.n_ctx = cp.n_batch = cp.n_ubatch = 512;
 	cp.n_threads = cp.n_threads_batch = argc > 3 ? atoi(argv[3]) : 2;
-	cp.type_k = cp.type_v = GGML_TYPE_F16;
+	cp.type_k = cp.type_v = argc > 5 && !strcmp(argv[5], "q8_0") ? GGML_TYPE_Q8_0 : GGML_TYPE_F16;
+	cp.flash_attn_type = argc > 4 ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_AUTO;
 	auto *c = llama_init_from_model(m, cp);
 	if (!c)
 		return 1;
@@ -94,7 +101,7 @@ int main(int argc, char **argv)
 
 	b.n_tokens = N;
 	for (int i = 0; i < N; i++)
-		put(i, llama_geometry_token[i], i, true);
+		put(i, llama_geometry_token[i] % v, i, true);
 	if (llama_decode(c, b))
 		return 1;
 	std::vector<std::vector<std::pair<int, double>>> top;
@@ -104,7 +111,7 @@ int main(int argc, char **argv)
 		double ahead;
 
 		best_two(p, &at, &ahead);
-		lp.push_back(p[llama_geometry_token[i + 1]]);
+		lp.push_back(p[llama_geometry_token[i + 1] % v]);
 		best.push_back(at);
 		gap.push_back(ahead);
 		if (i % 16 == 15) {
@@ -120,7 +127,7 @@ int main(int argc, char **argv)
 	llama_memory_clear(llama_get_memory(c), true);
 	b.n_tokens = LLAMA_GEOMETRY_PROMPT;
 	for (int i = 0; i < LLAMA_GEOMETRY_PROMPT; i++)
-		put(i, llama_geometry_token[i], i, i + 1 == LLAMA_GEOMETRY_PROMPT);
+		put(i, llama_geometry_token[i] % v, i, i + 1 == LLAMA_GEOMETRY_PROMPT);
 	for (int i = 0; i < LLAMA_GEOMETRY_TEXT; i++) {
 		int at;
 		double ahead;

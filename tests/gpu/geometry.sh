@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: MIT
 # Models of real geometry against llama.cpp's committed vectors. Files that are not in
 # GEOMETRY_DIR as NAME.gguf are written (0.4 to 2.5 GB each) and removed again.
-# usage: tests/gpu/geometry.sh [cpu|cuda [NAME...]]   (cpu qwen3-0.6b)
+# Those in models/ are there. usage: tests/gpu/geometry.sh [cpu|cuda [NAME...]]   (cpu qwen3-0.6b home-q8_0 home-q4_k_m)
 set -o pipefail
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=${BUILD:-build}
 where=${1:-cpu}
 shift || true
-[ $# -gt 0 ] || set -- qwen3-0.6b
+[ $# -gt 0 ] || set -- qwen3-0.6b home-q8_0 home-q4_k_m
 n=0 rc=0
 skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }
 
@@ -22,6 +22,7 @@ tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 for name; do
 	file=${GEOMETRY_DIR:-}/$name.gguf
+	[ ! -f "models/$name.gguf" ] || file=models/$name.gguf
 	if [ ! -f "$file" ]; then
 		case $name in
 		qwen3-0.6b) mib=379 ;;

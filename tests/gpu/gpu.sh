@@ -7,7 +7,7 @@
 #   compile     every kernel for SM 8.7 and 9.0, no spills (needs nvcc, no GPU)
 #   kernels     each kernel against its C twin, small shapes
 #   models      whole models, the engine over them, the shipped models
-#   geometry    models of real geometry: llama.cpp's log-probabilities and text
+#   geometry    models of real geometry, the home models: llama.cpp's log-probabilities and text
 #   text        the same text as llama-server writes on this GPU (LLAMA_SERVER)
 #   serve       hearthd on this GPU: tool calls, foreseen tokens, several at once, who leaves, what is too large
 #   memcheck racecheck synccheck   kernels, tiny models and the engine under compute-sanitizer
@@ -207,6 +207,7 @@ run_part() {
 			geometry_file "$name" >/dev/null || bad "the file of $name can be written"
 			tap env PREBUILT=1 tests/gpu/geometry.sh cuda "$name"
 		done
+		tap env PREBUILT=1 tests/gpu/geometry.sh cuda home-q8_0 home-q4_k_m
 		;;
 	text)
 		if [ -z "${LLAMA_SERVER:-}" ] || [ -z "${VOCAB:-}" ]; then
