@@ -40,7 +40,7 @@ extern "C" int hk_embed(void *st, uint32_t n, const struct hk_step *s, const str
 
 	if (!n)
 		return 0;
-	if (head_dim > HK_HEAD_MAX || head_dim % 2)
+	if (head_dim > HK_HEAD_MAX || head_dim % 2 || !peek_can(embd))
 		return -EINVAL;
 	return HK_LAUNCH(embed, dim3(n, (embd->cols + 255) / 256), dim3(256), 0, st, hk_pdl, k);
 }
@@ -99,7 +99,7 @@ extern "C" int hk_raw(void *st, const struct hk_raw *a)
 
 	if (!a->n || a->row0 >= a->seg.w.rows)
 		return 0;
-	if (a->mode == HK_SWIGLU || !a->seg.w.row_bytes)
+	if (a->mode == HK_SWIGLU || !a->seg.w.row_bytes || !peek_can(&a->seg.w))
 		return -EINVAL;
 	/* In a packed matrix only the rest rows are in file order. */
 	if (a->seg.w.packed && a->row0 < a->seg.w.rows / 16 * 16)

@@ -111,6 +111,12 @@ static u32 wide_tiles(const struct hk_gemm *a, int type, bool mixed, u32 shape, 
 	return ret;
 }
 
+static bool gm_type(int t)
+{
+	return t == T_F16 || t == T_Q4_0 || t == T_Q4_1 || t == T_Q5_0 || t == T_Q5_1 || t == T_Q8_0 ||
+	       t == T_Q4_K || t == T_Q5_K || t == T_Q6_K;
+}
+
 static int gm_go(void *st, int type, u32 shape, dim3 grid, const gm_args &k)
 {
 	switch (type) {
@@ -182,7 +188,7 @@ extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_ge
 	for (u32 i = 0; i < a->nseg; i++) {
 		const struct hk_mat *w = &a->seg[i].w;
 
-		if (!w->packed || (w->type != type && !k.mixed) || w->cols != a->cols || (uintptr_t)w->w % 16)
+		if (!w->packed || !gm_type(w->type) || (w->type != type && !k.mixed) || w->cols != a->cols || (uintptr_t)w->w % 16)
 			return -EINVAL;
 		k.seg[i].w = (const u8 *)w->w;
 		k.seg[i].bias = a->seg[i].bias;

@@ -2,8 +2,8 @@
 /*
  * The kernels as C sees them: one launcher per operation. All pointers are
  * device pointers unless said otherwise; @st is a stream (cudaStream_t). A
- * launcher only checks, picks a shape and launches: 0, -EINVAL for a shape or
- * alignment that it does not take (nothing was launched), -EIO when CUDA
+ * launcher only checks, picks a shape and launches: 0, -EINVAL for a shape, an
+ * alignment or a type that it does not take (nothing was launched), -EIO when CUDA
  * refused the launch (hk_dev_error() has the sentence).
  *
  * Each has a plain C twin in kernels/twin.c with the same arguments on host

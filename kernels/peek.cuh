@@ -22,6 +22,21 @@ CUDA_D u32 peek_block(int type)   /* weights a block */
 	     : type == T_Q4_K || type == T_Q5_K || type == T_Q6_K ? 256 : 32;
 }
 
+/* Types that the readers below know, in file order and (BF16 has become F16) in tiles; of
+ * any other they would make zeros or halves, so launchers refuse it. */
+static inline bool peek_can(const struct hk_mat *w)
+{
+	switch (w->type) {
+	case T_F32: case T_BF16:
+		return !w->packed;
+	case T_F16: case T_Q4_0: case T_Q4_1: case T_Q5_0: case T_Q5_1: case T_Q8_0:
+	case T_Q4_K: case T_Q5_K: case T_Q6_K:
+		return true;
+	default:
+		return false;
+	}
+}
+
 CUDA_D float peek_file(int type, const u8 *row, u32 k)
 {
 	u32 b = k / 32, i = k % 32, q;
@@ -70,7 +85,7 @@ CUDA_D float peek_file(int type, const u8 *row, u32 k)
 		q = (c >= 2 ? q >> 4 : q & 15) | (u32)(x[128 + half * 32 + i] >> (2 * c) & 3) << 4;
 		return rdh(x + 208) * (float)(signed char)x[192 + j / 16] * (float)((int)q - 32);
 	}
-	default:
+	default:   /* peek_can() */
 		return 0;
 	}
 }

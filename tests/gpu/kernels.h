@@ -14,6 +14,9 @@
 
 #define N_TYPES 10
 extern const int TYPES[N_TYPES];
+/* Types of files that no kernel reads, and numbers that are no type. */
+#define N_OTHER 9
+extern const int OTHER_TYPES[N_OTHER];
 
 /* A matrix on the device, packed or not, and its bytes as in a file. */
 struct tmat { uint8_t *file; struct hk_mat m; int file_type; void *dev; };

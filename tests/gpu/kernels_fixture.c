@@ -7,6 +7,10 @@ const int TYPES[N_TYPES] = {
 	QUANT_Q4_K, QUANT_Q5_K, QUANT_Q6_K, QUANT_F16, QUANT_BF16,
 };
 
+const int OTHER_TYPES[N_OTHER] = {
+	QUANT_Q2_K, QUANT_Q3_K, QUANT_IQ4_NL, QUANT_IQ4_XS, QUANT_MXFP4, 9, 15, -1, 99,
+};
+
 static void put_half(uint8_t *p, float f)
 {
 	uint16_t h = quant_to_half(f);

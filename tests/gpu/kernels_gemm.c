@@ -234,6 +234,10 @@ void t_gemm(bool quick)
 		ok &= hk_gemm(gpu_stream, &gpu_info, &b) == -EINVAL;
 		b = g; b.seg[0].w.type = QUANT_F32;
 		ok &= hk_gemm(gpu_stream, &gpu_info, &b) == -EINVAL;
+		for (uint32_t i = 0; i < N_OTHER; i++) {
+			b = g; b.seg[0].w.type = OTHER_TYPES[i]; b.apart = b.partial_floats = 16 * 9; b.ret_parts = &parts;
+			ok &= hk_gemm(gpu_stream, &gpu_info, &b) == -EINVAL && !parts;
+		}
 		b = g; b.apart = 16 * 9; b.partial_floats = 16 * 9;
 		ok &= hk_gemm(gpu_stream, &gpu_info, &b) == -EINVAL;   /* nowhere to say how many */
 		b.ret_parts = &parts; b.partial_floats--;

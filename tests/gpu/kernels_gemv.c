@@ -154,6 +154,10 @@ void t_gemv(bool quick)
 		ok &= hk_gemv(gpu_stream, &gpu_info, &b) == -EINVAL;
 		b = g; b.seg[0].w.type = QUANT_F16;
 		ok &= hk_gemv(gpu_stream, &gpu_info, &b) == -EINVAL;
+		for (uint32_t i = 0; i < N_OTHER; i++) {
+			b = g; b.seg[0].w.type = OTHER_TYPES[i];
+			ok &= hk_gemv(gpu_stream, &gpu_info, &b) == -EINVAL;
+		}
 		b = g; b.cols = 512;
 		ok &= hk_gemv(gpu_stream, &gpu_info, &b) == -EINVAL;
 		b = g; b.mode = HK_SWIGLU;

@@ -50,6 +50,29 @@ void t_raw(bool quick)
 		}
 	}
 	tap(ok, "matrices and rest rows in file order: error %.2g", err);
+	ok = true;
+	for (uint32_t i = 0; i < N_OTHER + 2; i++) {
+		struct tmat a = make_mat(QUANT_Q8_0, 17, 256, false);
+		float *x = gpu_zero(256 * 4), y[17], *dy = gpu_poison(sizeof(y)), was[17];
+		struct hk_raw g = { .n = 1, .x = x, .ldx = 256, .mode = HK_STORE };
+
+		g.seg = (struct hk_seg){ .w = a.m, .y = dy, .ldy = 17 };
+		if (i < N_OTHER) {
+			g.seg.w.type = OTHER_TYPES[i];
+		} else {   /* neither has tiles, so no rest rows */
+			g.seg.w.type = i == N_OTHER ? QUANT_F32 : QUANT_BF16;
+			g.seg.w.packed = 1;
+			g.row0 = 16;
+		}
+		gpu_get(was, dy, sizeof(was));
+		ok &= hk_raw(gpu_stream, &g) == -EINVAL;
+		gpu_get(y, dy, sizeof(y));
+		ok &= !memcmp(y, was, sizeof(y));
+		hk_dev_free(x);
+		hk_dev_free(dy);
+		drop_mat(&a);
+	}
+	tap(ok, "a matrix of a type without a reader is refused, and nothing is written");
 }
 
 void t_norm(bool quick)
@@ -162,6 +185,27 @@ void t_embed(bool quick)
 		drop_step(&s);
 	}
 	tap(ok && err < 1e-5, "embedding and rotation table: error %.2g", err);
+	ok = true;
+	for (uint32_t i = 0; i < N_OTHER + 2; i++) {
+		struct tmat m = make_mat(QUANT_Q8_0, 17, 256, i >= N_OTHER);
+		struct tstep s;
+		float *freq = gpu_zero(128), x[256], was[256], *dx, *dcs;
+
+		make_step(&s, 1, (uint32_t[]){ 1 }, (uint32_t[]){ 0 }, 1, 1, 0, 1, 17);
+		dx = gpu_poison(s.n_pad * sizeof(x));
+		dcs = gpu_poison(s.n_pad * 256);
+		m.m.type = i < N_OTHER ? OTHER_TYPES[i] : i == N_OTHER ? QUANT_F32 : QUANT_BF16;
+		gpu_get(was, dx, sizeof(was));
+		ok &= hk_embed(gpu_stream, s.n_pad, &s.d, &m.m, freq, 64, dx, dcs) == -EINVAL;
+		gpu_get(x, dx, sizeof(x));
+		ok &= !memcmp(x, was, sizeof(x));
+		hk_dev_free(freq);
+		hk_dev_free(dx);
+		hk_dev_free(dcs);
+		drop_mat(&m);
+		drop_step(&s);
+	}
+	tap(ok, "an embedding of a type without a reader is refused, and nothing is written");
 }
 
 void t_rope(bool quick)
