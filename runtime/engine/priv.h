@@ -22,7 +22,7 @@
 #include "model/ops.h"
 #include "token/tokenizer.h"
 
-#define SESSIONS_MAX    256u
+#define SESSIONS_MAX    OPS_MAX_SEQS
 #define STOP_TOKENS_MAX 32u
 /* Rows of one step that can go through the head, besides one for each session. */
 #define OUT_EXTRA       15u

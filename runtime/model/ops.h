@@ -29,6 +29,9 @@
 #include "cache/kv.h"
 #include "model/model.h"
 
+/* Sessions that a step has at most; every table takes as many. */
+#define OPS_MAX_SEQS 256u
+
 /* One session's share of a step. Its tokens are rows first .. first+n-1. */
 struct batch_seq {
 	uint32_t first, n;

@@ -157,8 +157,8 @@ int cuda_plan(const struct model_shape *s, const struct ops_opts *o, struct ops_
 	if (s->head_dim != 64 && s->head_dim != 128 && s->head_dim != 256)
 		return err_set(err, -ENOTSUP, "attention heads of %u channels have no CUDA kernel (64, 128 and 256 do): use the CPU backend",
 			       s->head_dim);
-	if (o->max_seqs > MAX_SEQS)
-		return err_set(err, -ENOTSUP, "%u sessions in one step: the CUDA backend takes %d", o->max_seqs, MAX_SEQS);
+	if (o->max_seqs > OPS_MAX_SEQS)
+		return err_set(err, -EINVAL, "%u sessions in one step; at most %u are possible", o->max_seqs, OPS_MAX_SEQS);
 	need.scratch = cuda_host_lay(s, o).end;
 	need.host = sizeof(struct cuda_ctx) + s->layers * sizeof(struct clayer);
 	need.device = grain(cuda_lay_out(s, o, NULL, NULL));

@@ -16,7 +16,7 @@
 #include "model/ops.h"
 #include "model/ops_cuda.h"
 
-enum { CUDA_BUCKETS = 8, LAYERS_BETWEEN_LOOKS = 4, MAX_SEQS = 64, PICK_RECENT = 4096, APART_ROWS = 64, APART_K46 = 128, FOLD_ROWS = 8 };
+enum { CUDA_BUCKETS = 8, LAYERS_BETWEEN_LOOKS = 4, PICK_RECENT = 4096, APART_ROWS = 64, APART_K46 = 128, FOLD_ROWS = 8 };
 /* Row counts that have a graph; more rows go by layers. */
 extern const uint32_t cuda_bucket[CUDA_BUCKETS];
 

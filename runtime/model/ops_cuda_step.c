@@ -339,12 +339,12 @@ static int run_head(struct cuda_ctx *c, uint32_t n)
 int cuda_forward(struct ops_ctx *base, const struct batch *b, struct hearth_err *err)
 {
 	struct cuda_ctx *c = cuda_ctx(base);
-	struct step_seq seq[MAX_SEQS];
+	struct step_seq seq[OPS_MAX_SEQS];
 	int bucket, rc;
 	uint32_t n = cuda_padded(b->n, &bucket);
 	size_t bytes;
 
-	if (b->n > c->o.max_batch || b->n_seq > c->o.max_seqs || b->n_seq > MAX_SEQS || b->n_out > c->o.max_out)
+	if (b->n > c->o.max_batch || b->n_seq > c->o.max_seqs || b->n_seq > OPS_MAX_SEQS || b->n_out > c->o.max_out)
 		return err_set(err, -EINVAL, "a step of %u rows, %u sessions, %u outputs is larger than was planned (%u, %u, %u)",
 			       b->n, b->n_seq, b->n_out, c->o.max_batch, c->o.max_seqs, c->o.max_out);
 	if (atomic_exchange(&c->interrupt, false))

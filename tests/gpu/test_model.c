@@ -181,6 +181,57 @@ static void t_tiny(const struct synth_opts *o, enum kv_type kv, enum ops_cuda_wh
 	unload(&lb);
 }
 
+/* As many sessions in one step as an engine has. */
+static void t_many(void)
+{
+	enum { N = OPS_MAX_SEQS };
+	static uint32_t out[N], page[N];
+	static int32_t tok[N];
+	static struct batch_seq seq[N];
+	struct batch b = { .n = N, .token = tok, .n_seq = N, .seq = seq, .n_out = N, .out = out };
+	const struct ops *ops;
+	struct hearth_err err = { 0 };
+	struct acc x = { .soft = true };
+	struct synth_opts o;
+	struct loaded la, lb;
+	struct runner r, d, more;
+	bool ok = true;
+
+	ops_cuda_place(OPS_CUDA_COPY);
+	if (ops_cuda(&ops, &err))
+		die_err("ops_cuda", -1, &err);
+	synth_defaults(&o);
+	o.head_dim = 64;
+	o.layers = 1;
+	if (synth_model(path, &o))
+		die_err("synth_model", -1, &err);
+	la = load_model(path, NULL);
+	lb = load_model(path, ops);
+	if (run_open(&r, &ops_ref, la.m, load_bytes(la.l), N, N, 32, KV_I8, N, &err) ||
+	    run_open(&d, ops, lb.m, load_bytes(lb.l), N, N, 32, KV_I8, N, &err))
+		die_err("open", -1, &err);
+	for (uint32_t pos = 0; pos < 3 && ok; pos++) {
+		for (uint32_t i = 0; i < N; i++) {
+			page[i] = N - 1 - i;
+			seq[i] = (struct batch_seq){ i, 1, pos, &page[i] };
+			out[i] = i;
+			tok[i] = (int32_t)(rnd() % la.m->shape.vocab);
+		}
+		ok = !r.ops->forward(r.c, &b, &err) && !d.ops->forward(d.c, &b, &err);
+		if (ok)
+			check_rows(&r, &d, N, &x);
+	}
+	x.kl /= x.rows ? x.rows : 1;
+	tap(ok && x.kl < 2e-3 && x.tops == x.rows, "%d sessions in a step: %u rows, KL %.2g, worst %.3g, %u same best%s%s", (int)N, x.rows, x.kl, x.far,
+	    x.tops, ok ? "" : ": ", ok ? "" : err.text);
+	run_close(&r);
+	run_close(&d);
+	tap(run_open(&more, ops, lb.m, load_bytes(lb.l), N + 1, N + 1, 32, KV_I8, 1, &err) == -EINVAL && strstr(err.text, "257 sessions"),
+	    "one more is refused: %s", err.text);
+	unload(&la);
+	unload(&lb);
+}
+
 static void t_refusals(void)
 {
 	const struct ops *ops;
@@ -356,6 +407,7 @@ int main(int argc, char **argv)
 	t_tiny(&o, KV_I8, OPS_CUDA_IN_PLACE, 2e-3);
 	if (slow) {
 		t_refusals();
+		t_many();
 		t_engine(path);
 		t_foreseen(path);
 		unlink(path);
@@ -374,6 +426,7 @@ int main(int argc, char **argv)
 	o.d_ff = 288;
 	t_tiny(&o, KV_I8, OPS_CUDA_COPY, 2e-3);
 	t_refusals();
+	t_many();
 	t_engine(path);
 	t_foreseen(path);
 	unlink(path);
