@@ -114,7 +114,7 @@ int hk_dev_probe(int index, struct hk_dev_info *ret)
 	i.host_register_ro = attr(cudaDevAttrHostRegisterReadOnlySupported, index) != 0;
 	i.pdl = p.major >= 9;
 	if (p.major < MIN_MAJOR) {
-		snprintf(text, sizeof(text), "%s has compute capability %d.%d and the kernels need 8.0: use the CPU backend",
+		snprintf(text, sizeof(text), "%s has compute capability %d.%d and the kernels need 8.0",
 			 i.name, p.major, p.minor);
 		return -ENOTSUP;
 	}

@@ -246,6 +246,7 @@ static int open_parts(struct engine *e, struct hearth_err *err)
 
 int engine_open(const struct engine_opts *o, struct engine **ret, struct hearth_err *err)
 {
+	struct hearth_err no_gpu;
 	struct engine *e;
 	int r;
 
@@ -264,8 +265,8 @@ int engine_open(const struct engine_opts *o, struct engine **ret, struct hearth_
 		engine_close(e);
 		return r;
 	}
-	if ((r = plan_ops(o->backend, &e->ops, err)) || (r = tok_open(e->gguf, &e->tok, err)) ||
-	    (r = plan_choose(e->gguf, o, &e->ops, e->tok, &e->plan, err)) || (r = open_pools(e, err)) ||
+	if ((r = plan_ops(o->backend, &e->ops, &no_gpu, err)) || (r = tok_open(e->gguf, &e->tok, err)) ||
+	    (r = plan_choose(e->gguf, o, &e->ops, &no_gpu, e->tok, &e->plan, err)) || (r = open_pools(e, err)) ||
 	    (r = plan_fit(e->gguf, o, e->ops, e->tok, e->tenant, &e->plan, err)))
 		goto fail;
 	if (!e->plan.fits) {

@@ -71,10 +71,15 @@ void engine_defaults(struct engine_opts *o);
 
 enum engine_pool { ENGINE_WEIGHTS, ENGINE_KV, ENGINE_SCRATCH, ENGINE_ACCOUNT, ENGINE_POOLS };
 
+#define ENGINE_WHY 640
+
 struct engine_plan {
 	char model[64];                 /* general.name */
 	char arch[16];
 	char backend[32];
+	/* Of it, in a line: the device and what makes it slow; why it is not the GPU; "as
+	 * asked". For "computing on BACKEND: WHY". */
+	char why[ENGINE_WHY];
 	struct model_shape shape;
 	uint64_t params;                /* weights in the file */
 	uint32_t ctx, sessions, kv_tokens, kv_pages, threads, chunk;

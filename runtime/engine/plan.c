@@ -27,18 +27,29 @@ static uint64_t page_up(uint64_t n)
 	return (n + 4095) & ~4095ull;
 }
 
-int plan_ops(const char *backend, const struct ops **ret, struct hearth_err *err)
+static bool is_auto(const char *backend)
 {
-	const struct ops *ops;
+	return !backend || !strcmp(backend, "auto");
+}
 
-	if (!backend || !strcmp(backend, "auto")) {
+int plan_ops(const char *backend, const struct ops **ret, struct hearth_err *ret_no_gpu,
+	     struct hearth_err *err)
+{
+	struct hearth_err why = { 0 };
+	const struct ops *ops;
+	int r;
+
+	*ret_no_gpu = why;
+	if (is_auto(backend)) {
 		/* No CUDA, for whatever reason, is not an error unless it was asked for. */
-		if (ops_cuda(ret, NULL))
+		if (ops_cuda(ret, ret_no_gpu))
 			*ret = ops_cpu();
 		return 0;
 	}
-	if (!strcmp(backend, "cuda"))
-		return ops_cuda(ret, err);
+	if (!strcmp(backend, "cuda")) {
+		r = ops_cuda(ret, &why);
+		return r ? err_set(err, r, "%s: use the CPU backend (backend: cpu)", why.text) : 0;
+	}
 	ops = ops_by_name(backend);
 	if (!ops)
 		return err_set(err, -ENODEV, "backend \"%s\" is not there on this machine or in this build",
@@ -114,6 +125,28 @@ static int plan_bytes(const struct gguf *g, const struct engine_opts *o, const s
 	return 0;
 }
 
+/* What the table says of the model's tensors, and of itself. */
+static int plan_why(const struct gguf *g, const struct ops *ops, struct engine_plan *ret,
+		    struct hearth_err *err)
+{
+	const char *line = ops->line ? ops->line() : "as asked";
+	char slow[OPS_SLOW_MAX] = "";
+	struct model *dry;
+	int r;
+
+	if (ops->takes) {
+		r = model_bind(g, &dry, err);
+		if (r)
+			return r;
+		r = ops->takes(dry, slow, sizeof(slow), err);
+		model_free(dry);
+		if (r)
+			return r;
+	}
+	snprintf(ret->why, sizeof(ret->why), "%s%s%s", line, *slow ? "; slowly, for " : "", slow);
+	return 0;
+}
+
 int plan_make(const struct gguf *g, const struct engine_opts *o, const struct ops *ops,
 	      const struct tok *tok, struct engine_plan *ret, struct hearth_err *err)
 {
@@ -167,8 +200,7 @@ int plan_make(const struct gguf *g, const struct engine_opts *o, const struct op
 		p.room[i] = UINT64_MAX;
 	p.fits = true;
 	p.ctx_fit = p.ctx;
-	r = plan_bytes(g, o, ops, tok, &p, err);
-	if (r)
+	if ((r = plan_bytes(g, o, ops, tok, &p, err)) || (r = plan_why(g, ops, &p, err)))
 		return r;
 	*ret = p;
 	return 0;
@@ -245,20 +277,32 @@ int plan_fit(const struct gguf *g, const struct engine_opts *o, const struct ops
 }
 
 int plan_choose(const struct gguf *g, const struct engine_opts *o, const struct ops **ops,
-		const struct tok *tok, struct engine_plan *ret, struct hearth_err *err)
+		const struct hearth_err *no_gpu, const struct tok *tok, struct engine_plan *ret,
+		struct hearth_err *err)
 {
-	const bool automatic = !o->backend || !strcmp(o->backend, "auto");
-	int r = plan_make(g, o, *ops, tok, ret, err);
+	struct hearth_err why = *no_gpu;
+	int r;
 
-	if (r != -ENOTSUP || !automatic || *ops == ops_cpu())
-		return r;
-	*ops = ops_cpu();
-	return plan_make(g, o, *ops, tok, ret, err);
+	if (!is_auto(o->backend) || *ops == ops_cpu()) {
+		r = plan_make(g, o, *ops, tok, ret, err);
+	} else {
+		r = plan_make(g, o, *ops, tok, ret, &why);
+		if (!r)
+			return 0;
+		if (r != -ENOTSUP)
+			return err_set(err, r, "%s", why.text);
+		*ops = ops_cpu();
+		r = plan_make(g, o, *ops, tok, ret, err);
+	}
+	if (!r && *why.text)
+		snprintf(ret->why, sizeof(ret->why), "%s", why.text);
+	return r;
 }
 
 int engine_plan(const struct engine_opts *o, struct engine_plan *ret, struct hearth_err *err)
 {
 	struct engine_plan p;
+	struct hearth_err no_gpu;
 	const struct ops *ops;
 	struct gguf *g = NULL;
 	struct tok *tok = NULL;
@@ -267,7 +311,7 @@ int engine_plan(const struct engine_opts *o, struct engine_plan *ret, struct hea
 
 	if (!o->model)
 		return err_set(err, -EINVAL, "no model file was named");
-	r = plan_ops(o->backend, &ops, err);
+	r = plan_ops(o->backend, &ops, &no_gpu, err);
 	if (r)
 		return r;
 	r = gguf_open(o->model, &g, err); /* its sentence names the file */
@@ -275,7 +319,7 @@ int engine_plan(const struct engine_opts *o, struct engine_plan *ret, struct hea
 		return r;
 	/* The architecture first: what is wrong with an unknown one is just that. */
 	(void)((r = model_shape_read(g, NULL, &p.shape, err)) || (r = model_bind(g, &dry, err)) ||
-	       (r = tok_open(g, &tok, err)) || (r = plan_choose(g, o, &ops, tok, &p, err)) ||
+	       (r = tok_open(g, &tok, err)) || (r = plan_choose(g, o, &ops, &no_gpu, tok, &p, err)) ||
 	       (r = plan_fit(g, o, ops, tok, o->tenant, &p, err)));
 	model_free(dry);
 	tok_free(tok);

@@ -137,11 +137,16 @@ void batch_unbook(struct engine *e, struct step *st);
 /* Memory plan from an open file, options resolved. */
 int plan_make(const struct gguf *g, const struct engine_opts *o, const struct ops *ops,
 	      const struct tok *tok, struct engine_plan *ret, struct hearth_err *err);
-/* The same; where nobody asked for a backend and @ops cannot run the model, the
- * CPU can: *ops changes. */
+/*
+ * The same; where nobody asked for a backend and @ops cannot run the model, the
+ * CPU can: *ops changes, and ret->why says it. @no_gpu: what plan_ops() left.
+ */
 int plan_choose(const struct gguf *g, const struct engine_opts *o, const struct ops **ops,
-		const struct tok *tok, struct engine_plan *ret, struct hearth_err *err);
-int plan_ops(const char *backend, const struct ops **ret, struct hearth_err *err);
+		const struct hearth_err *no_gpu, const struct tok *tok, struct engine_plan *ret,
+		struct hearth_err *err);
+/* @ret_no_gpu: why it is not the GPU where nobody asked for a backend; else 0 and "". */
+int plan_ops(const char *backend, const struct ops **ret, struct hearth_err *ret_no_gpu,
+	     struct hearth_err *err);
 void plan_ops_opts(const struct engine_plan *p, struct ops_opts *ret);
 /* Fills room[], fits, short_of, ctx_fit from what the tenant's pools allow (NULL: all fits). */
 int plan_fit(const struct gguf *g, const struct engine_opts *o, const struct ops *ops,

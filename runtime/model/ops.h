@@ -31,6 +31,7 @@
 
 /* Sessions that a step has at most; every table takes as many. */
 #define OPS_MAX_SEQS 256u
+#define OPS_SLOW_MAX 320u
 
 /* One session's share of a step. Its tokens are rows first .. first+n-1. */
 struct batch_seq {
@@ -105,6 +106,14 @@ struct ops {
 	const char *name;      /* "cpu/avx512-vnni", "cuda": said at start */
 	bool hidden;           /* batch.hidden is honoured */
 
+	/* One line about the device it computes on, for people. NULL: none. */
+	const char *(*line)(void);
+	/*
+	 * Whether all of @m, bound to a file's head, can be computed: -ENOTSUP and
+	 * the tensor of a type without a kernel. @ret_slow[@n], OPS_SLOW_MAX or more: what makes all of it
+	 * slow, or "". NULL: whatever model_bind() takes.
+	 */
+	int (*takes)(const struct model *m, char *ret_slow, size_t n, struct hearth_err *err);
 	int (*plan)(const struct model_shape *s, const struct ops_opts *o,
 		    struct ops_need *ret, struct hearth_err *err);
 	/*
@@ -226,7 +235,8 @@ const struct ops *ops_cpu(void);
 /* By name, for tests and --backend: "ref", "avx2", "avx512", "neon", "cpu";
  * NULL when this build or machine has no such thing. */
 const struct ops *ops_by_name(const char *name);
-/* The CUDA table when built in and a device is there, else -errno and why. */
+/* The CUDA table when built in and a device is there, else -errno and why: the
+ * reason alone, which also stands where the CPU does it without being told. */
 int ops_cuda(const struct ops **ret, struct hearth_err *err);
 
 #endif

@@ -41,7 +41,7 @@ unsigned long long ops_cuda_used(const struct ops_ctx *c)
 
 int ops_cuda(const struct ops **ret, struct hearth_err *err)
 {
-	return err_set(err, -ENOTSUP, "this build has no CUDA backend (nvcc was not found): use the CPU backend");
+	return err_set(err, -ENOTSUP, "this build has no CUDA backend (docs/cuda.md says how to get one)");
 }
 
 #else
@@ -301,9 +301,14 @@ static int cuda_open(const struct model *m, const struct ops_opts *o, void *scra
 	const struct host_lay hl = cuda_host_lay(s, o);
 	size_t arena, free0 = 0, free1 = 0, total;
 	float freq[HK_HEAD_MAX / 2];
-	char *host = scratch;
+	char *host = scratch, slow[OPS_SLOW_MAX];
 	int rc;
 
+	/* Who did not ask before is refused here: no kernel would say it by name. */
+	if ((rc = cuda_takes(m, slow, sizeof(slow), err))) {
+		free(c);
+		return rc;
+	}
 	if (!c || !(c->layer = calloc(s->layers, sizeof(*c->layer)))) {
 		free(c);
 		return err_set(err, -ENOMEM, "no memory for the CUDA backend");
@@ -407,6 +412,8 @@ unsigned long long ops_cuda_used(const struct ops_ctx *c)
 }
 
 static struct ops table = {
+	.line = ops_cuda_line,
+	.takes = cuda_takes,
 	.plan = cuda_plan,
 	.open = cuda_open,
 	.close = cuda_close,
@@ -441,7 +448,7 @@ int ops_cuda(const struct ops **ret, struct hearth_err *err)
 		int rc = hk_dev_probe(0, &cuda_gpu.dev);
 
 		if (rc)
-			return err_set(err, rc, "no CUDA backend: %s", hk_dev_error());
+			return err_set(err, rc, "%s", hk_dev_error());
 		in_place = cuda_gpu.want == OPS_CUDA_IN_PLACE || (cuda_gpu.want == OPS_CUDA_AUTO && cuda_gpu.dev.integrated);
 		if (in_place && !cuda_gpu.dev.host_register) {
 			if (cuda_gpu.want == OPS_CUDA_IN_PLACE)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* The CUDA table's shapes of launches and sizes of buffers: all of it is known before anything is allocated. */
 #ifdef HEARTH_CUDA
+#include <stdio.h>
+
 #include "model/ops_cuda_priv.h"
 
 const uint32_t cuda_bucket[CUDA_BUCKETS] = { 1, 2, 4, 8, 16, 24, 40, 64 };
@@ -149,13 +151,83 @@ static size_t grain(size_t n)
 	return (n + ((size_t)2 << 20) - 1) & ~(((size_t)2 << 20) - 1);
 }
 
+static int type_takes(struct mat *w, void *arg)
+{
+	switch (w->type) {
+	case QUANT_F32: case QUANT_F16: case QUANT_BF16:
+	case QUANT_Q4_0: case QUANT_Q4_1: case QUANT_Q5_0: case QUANT_Q5_1: case QUANT_Q8_0:
+	case QUANT_Q4_K: case QUANT_Q5_K: case QUANT_Q6_K:
+		return 0;
+	default:
+		return err_set(arg, -ENOTSUP, "tensor \"%s\" is %s, which the CUDA backend has no kernel for: the CPU backend (backend: cpu) computes it, the GPU a file of Q4_K, Q5_K, Q6_K, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, F16, BF16 or F32",
+			       w->name, quant_name((uint32_t)w->type));
+	}
+}
+
+#define F32_WHY  "which no tensor core takes"
+#define COLS_WHY "with columns that are no multiple of 64 (K types: of 256)"
+
+/* Why tiles do not fit @w, or NULL. */
+static const char *no_tiles(const struct mat *w)
+{
+	if (w->type == QUANT_F32)
+		return F32_WHY;
+	if (w->rows % TILE_ROWS)
+		return "with rows that are no multiple of 16";
+	return pack_can(w->type, w->cols) ? NULL : COLS_WHY;
+}
+
+/* What the kernels see (dev_mat). */
+static int type_seen(const struct mat *w)
+{
+	return w->type == QUANT_BF16 ? QUANT_F16 : w->type;
+}
+
+/* As bind_layers() does: one layer off the tiles takes all of them off. */
+static void slow_of(const struct model *m, char *ret, size_t n)
+{
+	*ret = 0;
+	for (uint32_t i = 0; i < m->shape.layers; i++) {
+		const struct model_layer *l = &m->layer[i];
+		const struct mat *all[7] = { &l->q, &l->k, &l->v, &l->o, &l->gate, &l->up, &l->down };
+
+		for (int j = 0; j < 7; j++) {
+			const char *why = no_tiles(all[j]);
+
+			if (why) {
+				snprintf(ret, n, "tensor \"%s\" is %s [%u, %u], %s", all[j]->name, quant_name((uint32_t)all[j]->type),
+					 all[j]->cols, all[j]->rows, why);
+				return;
+			}
+		}
+		if (type_seen(&l->gate) != type_seen(&l->up)) {
+			snprintf(ret, n, "tensor \"%s\" is %s and \"%s\" %s, and only two of one type are multiplied together", l->gate.name,
+				 quant_name((uint32_t)l->gate.type), l->up.name, quant_name((uint32_t)l->up.type));
+			return;
+		}
+	}
+	if (!pack_can(m->head.type, m->head.cols))   /* its rest rows are few */
+		snprintf(ret, n, "the head \"%s\" is %s [%u, %u], %s", m->head.name, quant_name((uint32_t)m->head.type), m->head.cols,
+			 m->head.rows, m->head.type == QUANT_F32 ? F32_WHY : COLS_WHY);
+}
+
+int cuda_takes(const struct model *m, char *ret_slow, size_t n, struct hearth_err *err)
+{
+	/* It only reads, but for a tied head, which becomes what it is. */
+	int rc = model_each_mat((struct model *)m, type_takes, err);
+
+	if (!rc)
+		slow_of(m, ret_slow, n);
+	return rc;
+}
+
 int cuda_plan(const struct model_shape *s, const struct ops_opts *o, struct ops_need *ret,
 		     struct hearth_err *err)
 {
 	struct ops_need need = { 0 };
 
 	if (s->head_dim != 64 && s->head_dim != 128 && s->head_dim != 256)
-		return err_set(err, -ENOTSUP, "attention heads of %u channels have no CUDA kernel (64, 128 and 256 do): use the CPU backend",
+		return err_set(err, -ENOTSUP, "attention heads of %u channels have no CUDA kernel (64, 128 and 256 do): the CPU backend (backend: cpu) computes them",
 			       s->head_dim);
 	if (o->max_seqs > OPS_MAX_SEQS)
 		return err_set(err, -EINVAL, "%u sessions in one step; at most %u are possible", o->max_seqs, OPS_MAX_SEQS);

@@ -111,6 +111,7 @@ struct host_lay { size_t logits, staging, picks, recent, mask, ret, have, end; }
 
 struct host_lay cuda_host_lay(const struct model_shape *s, const struct ops_opts *o);
 size_t cuda_kv_bytes(const struct ops_opts *o);
+int cuda_takes(const struct model *m, char *ret_slow, size_t n, struct hearth_err *err);
 int cuda_plan(const struct model_shape *s, const struct ops_opts *o, struct ops_need *ret, struct hearth_err *err);
 
 /* -- ops_cuda_step.c ----------------------------------------------------------------- */

@@ -66,6 +66,7 @@ void t_engine(const char *path)
 	struct sampler_params p;
 	struct said a, b;
 	int32_t prompt[40];
+	struct engine_plan plan;
 	bool same = true;
 
 	ops_cuda_place(OPS_CUDA_AUTO);
@@ -112,12 +113,37 @@ void t_engine(const char *path)
 	e = NULL;
 	if (engine_open(&eo, &e, &err))
 		die_err("engine on anything", -1, &err);
-	tap(strncmp(engine_the_plan(e)->backend, "cuda", 4) != 0,
-	    "a model that CUDA cannot run goes to \"%s\" where nobody asked for a backend", engine_the_plan(e)->backend);
+	tap(strncmp(engine_the_plan(e)->backend, "cuda", 4) != 0 && strstr(engine_the_plan(e)->why, "heads of 32"),
+	    "a model that CUDA cannot run goes to \"%s\" where nobody asked for a backend: %s", engine_the_plan(e)->backend,
+	    engine_the_plan(e)->why);
 	engine_close(e);
 	eo.backend = "cuda";
 	e = NULL;
 	tap(engine_open(&eo, &e, &err) == -ENOTSUP && strstr(err.text, "CPU backend"), "and is refused where CUDA was asked for: %s", err.text);
+	/* a type: no kernel either; before anything is read */
+	o.head_dim = 64;
+	o.d_model = 256;
+	o.type = QUANT_Q3_K;
+	synth_model(path, &o);
+	tap(engine_plan(&eo, &plan, &err) == -ENOTSUP && strstr(err.text, "blk.0.attn_q.weight\" is Q3_K"), "so is a type: %s", err.text);
+	tap(engine_open(&eo, &e, &err) == -ENOTSUP && strstr(err.text, "Q3_K") && !e, "and by who opens");
+	eo.backend = "auto";
+	if (engine_open(&eo, &e, &err))
+		die_err("engine on anything", -1, &err);
+	tap(strncmp(engine_the_plan(e)->backend, "cuda", 4) != 0 && strstr(engine_the_plan(e)->why, "blk.0.attn_q.weight\" is Q3_K"),
+	    "computing on %s: %s", engine_the_plan(e)->backend, engine_the_plan(e)->why);
+	engine_close(e);
+	/* the line of one that it takes; how many sessions does not matter */
+	o.type = QUANT_Q8_0;
+	o.up_type = QUANT_Q4_0;
+	synth_model(path, &o);
+	eo.sessions = OPS_MAX_SEQS;
+	tap(!engine_plan(&eo, &plan, &err) && !strncmp(plan.backend, "cuda", 4) && strstr(plan.why, ops_cuda_line()) == plan.why &&
+	    strstr(plan.why, "slowly, for tensor \"blk.0.ffn_gate.weight\" is Q8_0"),
+	    "computing on %s: %s", plan.backend, plan.why);
+	o.up_type = 0;
+	synth_model(path, &o);
+	tap(!engine_plan(&eo, &plan, &err) && !strcmp(plan.why, ops_cuda_line()), "computing on %s: %s", plan.backend, plan.why);
 }
 
 /* -- tokens that are foreseen ------------------------------------------------------------- */

@@ -232,6 +232,69 @@ static void t_many(void)
 	unload(&lb);
 }
 
+/* A type without a kernel by its tensor's name, and what makes a model slow in a line. */
+static void t_types(void)
+{
+	static const struct {
+		uint32_t type, embd, up, d_ff;
+		bool tied, taken;
+		const char *word[2];
+	} T[] = {
+		{ QUANT_Q3_K, QUANT_Q6_K, 0, 512, true, false, { "blk.0.attn_q.weight\" is Q3_K", "backend: cpu" } },
+		{ QUANT_Q4_K, QUANT_Q4_K, QUANT_Q3_K, 512, true, false, { "blk.0.ffn_up.weight\" is Q3_K", "Q4_K" } },
+		{ QUANT_Q8_0, QUANT_Q2_K, 0, 512, true, false, { "token_embd.weight\" is Q2_K", "Q8_0" } },
+		{ QUANT_Q8_0, QUANT_Q3_K, 0, 512, false, false, { "token_embd.weight\" is Q3_K", "" } },
+		{ QUANT_Q4_K, QUANT_Q6_K, 0, 512, false, true, { NULL, NULL } },
+		{ QUANT_BF16, QUANT_BF16, QUANT_F16, 512, true, true, { NULL, NULL } },   /* one type in tiles */
+		{ QUANT_Q4_K, QUANT_Q6_K, QUANT_Q5_K, 512, true, true, { "ffn_gate.weight\" is Q4_K", "ffn_up.weight\" Q5_K" } },
+		{ QUANT_F32, QUANT_Q6_K, 0, 512, true, true, { "blk.0.attn_q.weight\" is F32", "" } },
+		{ QUANT_Q8_0, QUANT_Q8_0, 0, 288, true, true, { "blk.0.ffn_down.weight", "288" } },
+		{ QUANT_Q8_0, QUANT_F32, 0, 512, true, true, { "head \"token_embd.weight\" is F32", "" } },
+	};
+	const struct ops *ops;
+	struct synth_opts o;
+
+	ops_cuda_place(OPS_CUDA_COPY);
+	if (ops_cuda(&ops, NULL))
+		return;
+	for (size_t i = 0; i < sizeof(T) / sizeof(T[0]); i++) {
+		struct hearth_err err = { 0 };
+		char slow[OPS_SLOW_MAX] = "nothing was said";
+		struct loaded l;
+		struct runner r;
+		const char *said;
+		bool ok;
+		int rc;
+
+		synth_defaults(&o);
+		o.head_dim = 64;
+		o.d_model = 256;
+		o.d_ff = T[i].d_ff;
+		o.type = T[i].type;
+		o.embd_type = T[i].embd;
+		o.up_type = T[i].up;
+		o.tied = T[i].tied;
+		if (synth_model(path, &o))
+			die_err("synth_model", -1, &err);
+		l = load_model(path, ops);
+		rc = ops->takes(l.m, slow, sizeof(slow), &err);
+		said = rc ? err.text : slow;
+		if (T[i].taken)
+			ok = !rc && (T[i].word[0] ? strstr(slow, T[i].word[0]) && strstr(slow, T[i].word[1]) : !*slow);
+		else
+			ok = rc == -ENOTSUP && strstr(err.text, T[i].word[0]) && strstr(err.text, T[i].word[1]) && !strcmp(slow, "nothing was said");
+		tap(ok, "%s, %s: %s", quant_name(T[i].type), T[i].taken ? *slow ? "slow" : "taken" : "refused", said);
+		if (!T[i].taken) {
+			struct hearth_err again = { 0 };
+
+			rc = run_open(&r, ops, l.m, load_bytes(l.l), 8, 1, 64, KV_I8, 1, &again);
+			tap(rc == -ENOTSUP && !strcmp(again.text, err.text), "and where nobody asked before it is opened");
+			run_close(&r);
+		}
+		unload(&l);
+	}
+}
+
 static void t_refusals(void)
 {
 	const struct ops *ops;
@@ -405,14 +468,20 @@ int main(int argc, char **argv)
 	o.type = QUANT_Q4_K;
 	o.embd_type = QUANT_Q6_K;
 	t_tiny(&o, KV_I8, OPS_CUDA_IN_PLACE, 2e-3);
+	o.up_type = QUANT_Q5_K;    /* two types of one product: the plain route, here too */
 	if (slow) {
+		o.layers = 1;
+		t_tiny(&o, KV_I8, OPS_CUDA_COPY, 2e-3);
 		t_refusals();
+		t_types();
 		t_many();
 		t_engine(path);
 		t_foreseen(path);
 		unlink(path);
 		return tap_end();
 	}
+	t_tiny(&o, KV_I8, OPS_CUDA_COPY, 2e-3);
+	o.up_type = 0;
 	o.type = QUANT_Q5_0;
 	o.embd_type = QUANT_Q8_0;
 	t_tiny(&o, KV_I8, OPS_CUDA_COPY, 2e-3);
@@ -426,6 +495,7 @@ int main(int argc, char **argv)
 	o.d_ff = 288;
 	t_tiny(&o, KV_I8, OPS_CUDA_COPY, 2e-3);
 	t_refusals();
+	t_types();
 	t_many();
 	t_engine(path);
 	t_foreseen(path);

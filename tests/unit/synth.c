@@ -500,7 +500,7 @@ static size_t plan_model(const struct synth_opts *o, struct plan **ret)
 		plan_add(ret, &n, BLK("attn_output.weight"), q, d, o->type, 0, sq);
 		plan_add(ret, &n, BLK("ffn_norm.weight"), d, 0, QUANT_F32, 1, 0.1f);
 		plan_add(ret, &n, BLK("ffn_gate.weight"), d, o->d_ff, o->type, 0, sd);
-		plan_add(ret, &n, BLK("ffn_up.weight"), d, o->d_ff, o->type, 0, sd);
+		plan_add(ret, &n, BLK("ffn_up.weight"), d, o->d_ff, o->up_type ? o->up_type : o->type, 0, sd);
 		plan_add(ret, &n, BLK("ffn_down.weight"), o->d_ff, d, o->type, 0, sf);
 	}
 #undef BLK

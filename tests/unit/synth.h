@@ -39,6 +39,7 @@ struct synth_opts {
 	uint32_t layers, d_model, d_ff, heads, kv_heads, head_dim, ctx;
 	uint32_t type;           /* enum quant_id of the matrices */
 	uint32_t embd_type;      /* of token_embd and output */
+	uint32_t up_type;        /* of ffn_up; 0: .type */
 	bool tied;               /* no output.weight */
 	uint64_t seed;
 	uint32_t parts;          /* 1, or a split model: PATH must end in ".gguf" */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The engine's plan: what is taken is what was said, and what does not fit is refused. */
 #include "engine_util.h"
+#include "model/ops.h"
 
 struct box {
 	struct hearth *h;
@@ -171,6 +172,41 @@ static void bad_options(void **state)
 	gen_free(NULL);
 }
 
+/* The plan says what computes, and why not the GPU where nobody asked for a backend. */
+static void why_not_the_gpu(void **state)
+{
+	struct hearth_err err = { 0 }, no = { 0 };
+	struct engine_opts o = opts();
+	struct engine_plan p;
+	const struct ops *cuda;
+	struct engine *e;
+	const bool gpu = !ops_cuda(&cuda, &no);
+
+	for (int i = 0; i < 2; i++) {
+		o.backend = i ? "auto" : NULL;
+		assert_int_equal(engine_plan(&o, &p, &err), 0);
+		assert_non_null(strstr(p.backend, "cpu/"));   /* heads of 32: the GPU has no kernel */
+		if (gpu)
+			assert_non_null(strstr(p.why, "heads of 32"));
+		else
+			assert_string_equal(p.why, no.text);
+		assert_true(strlen(p.why) > 10);
+		e = open_with(&o);
+		assert_string_equal(engine_the_plan(e)->why, p.why);
+		engine_close(e);
+	}
+	o.backend = "ref";
+	assert_int_equal(engine_plan(&o, &p, &err), 0);
+	assert_string_equal(p.why, "as asked");
+	if (!gpu) {
+		o.backend = "cuda";
+		assert_true(engine_plan(&o, &p, &err) < 0);
+		assert_ptr_equal(strstr(err.text, no.text), err.text);
+		assert_non_null(strstr(err.text, "(backend: cpu)"));
+		assert_string_equal(p.why, "as asked");       /* untouched */
+	}
+}
+
 /* The model's file with one row of token_embd.weight less than the tokenizer has tokens. */
 static void every_token_has_a_row(void **state)
 {
@@ -219,6 +255,7 @@ int main(void)
 		cmocka_unit_test(plan_is_what_is_taken),
 		cmocka_unit_test(largest_context),
 		cmocka_unit_test(bad_options),
+		cmocka_unit_test(why_not_the_gpu),
 		cmocka_unit_test(every_token_has_a_row),
 	};
 
