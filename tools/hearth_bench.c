@@ -89,13 +89,15 @@ int main_bench(int argc, char **argv)
 		json_object_set_new(doc, "early_used", json_integer(early));
 		json_object_set_new(doc, "max_rss", json_integer((json_int_t)u.ru_maxrss * 1024));
 		json_object_set_new(doc, "tenants", voice_tenants(voice));
+		json_object_set_new(doc, "plan", plan_json(voice_the_plan(voice)));
 		code = put_json(doc, NULL);
 		json_decref(doc);
 	} else if (!code) {
 		struct rusage u;
 
 		getrusage(RUSAGE_SELF, &u);
-		printf("%d turns, %d answered, %d begun in the pause\n\n", turns, answered, early);
+		printf("%d turns, %d answered, %d begun in the pause\n", turns, answered, early);
+		printf("compute     %s: %s\n\n", voice_the_plan(voice)->engine.backend, voice_the_plan(voice)->engine.why);
 		trace_stats_write_table(stats, stdout);
 		printf("\n  resident memory of the whole process, at most: %.1f MiB\n", (double)u.ru_maxrss / 1024);
 	}

@@ -346,6 +346,7 @@ int main_turn(int argc, char **argv)
 	stop_target(voice_sched(j.voice));
 	if (!j.c.json && !j.c.quiet) {
 		printf("memory      %s\n", hearth_backend_text(voice_hearth(j.voice)));
+		printf("compute     %s: %s\n", voice_the_plan(j.voice)->engine.backend, voice_the_plan(j.voice)->engine.why);
 		if (voice_vad_note(j.voice) && !j.text)
 			printf("note        %s\n", voice_vad_note(j.voice));
 		if (voice_stt_note(j.voice) && !j.text)

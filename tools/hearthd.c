@@ -239,6 +239,7 @@ static int check(struct hearth_err *err)
 	all = plan.total + speech_bytes(&d.cfg);
 	printf("%s: %s, %s, context %u, %u sessions, %.1f MiB in all: %s\n", d.cfg.path ? d.cfg.path : "built-in configuration",
 	       plan.model, plan.backend, plan.ctx, plan.sessions, (double)all / (1 << 20), plan.fits ? "fits" : "does not fit");
+	printf("computing on %s: %s\n", plan.backend, plan.why);
 	return plan.fits ? 0 : err_set(err, -ENOMEM, "the largest context that fits is %u", plan.ctx_fit);
 }
 
@@ -446,6 +447,7 @@ int main(int argc, char **argv)
 	rc = service_open(&d.cfg, d.keys, &d.service, &err);
 	if (rc)
 		return give_up(EXIT_MODEL, &err);
+	fprintf(stderr, "hearthd: computing on %s: %s\n", engine_the_plan(d.service->engine)->backend, engine_the_plan(d.service->engine)->why);
 	if (*d.service->cache_note)
 		fprintf(stderr, "hearthd: %s\n", d.service->cache_note);
 	if (d.http)

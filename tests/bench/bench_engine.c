@@ -262,6 +262,7 @@ int main(int argc, char **argv)
 		printf("%s, %u threads, Linux %s; %s, %s, KV %s; %u rounds%s%s\n", cpu, threads, un.release,
 		       engine_the_plan(e)->model, engine_the_plan(e)->backend, o.kv == KV_I8 ? "int8" : "f16",
 		       rounds, llama ? "; llama.cpp " : "", version);
+		printf("computing on %s: %s\n", engine_the_plan(e)->backend, engine_the_plan(e)->why);
 		printf("%-14s %12s %12s %8s\n", "tokens/s", "hearth", "llama.cpp", "ratio");
 	} else {
 		printf("{\"cpu\": \"%s\", \"threads\": %u, \"model\": \"%s\", \"backend\": \"%s\", \"llama_cpp\": \"%s\", \"figures\": [",

@@ -954,6 +954,38 @@ def test_openai_client(d):
         check(False, "openai client", r.stdout + r.stderr)
 
 
+def test_computing():
+    """Which backend computes, and why not the GPU, is one line at start and of --check."""
+    def line(text, start):
+        lines = [l for l in text.splitlines() if "computing on " in l]
+        return lines[0].removeprefix(start + "computing on ") if len(lines) == 1 and lines[0].startswith(start + "computing on ") else ""
+
+    with tempfile.TemporaryDirectory() as tmp:
+        conf = os.path.join(tmp, "c.yaml")
+
+        def run(backend):
+            with open(conf, "w") as f:
+                f.write("model: {path: %s, context: 256, sessions: 1, backend: %s}\n" % (MODEL, backend))
+            return subprocess.run([os.path.join(BUILD, "bin/hearthd"), "-c", conf, "--check"], capture_output=True, text=True, timeout=60)
+
+        asked = run("cuda")
+        r = run("auto")
+        said = line(r.stdout, "")
+        if asked.returncode:      # no GPU, or a build without CUDA: the refusal's reason is the line's
+            lines = asked.stderr.splitlines()
+            check(asked.returncode == 3 and len(lines) == 1 and lines[0].endswith(": use the CPU backend (backend: cpu)") and not asked.stdout, "a GPU that was asked for and is not there is one sentence", asked)
+            why = lines[0].removeprefix("hearthd: ").removesuffix(": use the CPU backend (backend: cpu)")
+            check(r.returncode == 0 and said.startswith("cpu/") and said.split(": ", 1)[1] == why, "--check says what computes, and why not the GPU", (r, why))
+            check(("CUDA" in why and "docs/cuda.md" in why) or "GPU" in why or "NVIDIA" in why, "which a newcomer can act on", why)
+        else:
+            check(r.returncode == 0 and said.startswith("cuda/") and "CUDA on " in said, "--check says which GPU computes", r)
+        r = run("cpu")
+        check(r.returncode == 0 and line(r.stdout, "").startswith("cpu/") and line(r.stdout, "").endswith(": as asked"), "--check of backend: cpu says that it was asked for", r)
+    d = Daemon(text="model: {path: {model}, context: 256, sessions: 1}\nhttp: {port: 0}\n")
+    check(line(d.text(), "hearthd: ") == said, "hearthd says the same when it starts", (d.text(), said))
+    check(d.stop() == 0, "and it stops", d.text())
+
+
 def test_switched_off():
     """HTTP that is switched off is not there: no port, and so no need of keys."""
     d = Daemon(text="model: {path: {model}, context: 256, sessions: 1}\nhttp: {enabled: false, host: 0.0.0.0, port: 0}\nwyoming: {enabled: true, port: 0}\n")
@@ -1043,6 +1075,7 @@ def main():
         f.write("model: {path: %s}\nhttp: {port: 0}\nspeech: {stt: true, vad: /nowhere/silero.weights}\n" % MODEL)
     r = subprocess.run([os.path.join(BUILD, "bin/hearthd"), "-c", conf], capture_output=True, text=True, timeout=60)
     check(r.returncode != 0 and "/nowhere/silero.weights" in r.stderr + r.stdout, "weights that were named and are not there stop it", r.stderr + r.stdout)
+    test_computing()
     test_switched_off()
     test_reload()
     test_lost_weights()

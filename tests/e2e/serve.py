@@ -135,6 +135,9 @@ def test_same(tmp):
     """Caches, jump-forward, chunks and company: each off, alone, and the answer is the same."""
     plain = Daemon(tmp, model=", jump_forward: false, chunk: 32", more="cache: {enabled: false}")
     full = Daemon(tmp)
+    if COMPUTE:
+        said = [l for l in full.text().splitlines() if "computing on " in l]
+        check(len(said) == 1 and said[0].startswith("hearthd: computing on ") and COMPUTE in said[0].split(": ")[1], f"it computes on {COMPUTE}, and says so", said)
     kept = forced = 0
     for i, temp in enumerate((0,) if COMPUTE else (0, 2)):
         for what, more in (("text", {}), ("a call by choice", {"tools": TOOLS}), ("a forced call", {"tools": TOOLS, "tool_choice": "required"}), ("JSON", {"response_format": FORMAT})):

@@ -322,6 +322,11 @@ def a_plan_is_printed_and_parsed():
     p = json.loads(run("plan", "--json", MODEL).stdout)
     assert p["fits"] and p["total"] == sum(row["needs"] for row in p["rows"])
     assert {row["tenant"] for row in p["rows"]} == {"llm", "stt", "tts", "vad", "audio"}
+    line = re.search(r"^compute  (.*), \d+ threads: (.+)$", r.stdout, re.M)
+    assert line and line[1] == p["backend"] and line[2] == p["why_backend"], r.stdout
+    asked = run("plan", "--backend", "cuda", MODEL)
+    assert asked.returncode == 0 or (p["why_backend"] in asked.stderr and "(backend: cpu)" in asked.stderr), "not why the GPU is not used: " + p["why_backend"]
+    assert json.loads(run("plan", "--json", "--backend", "cpu", MODEL).stdout)["why_backend"] == "as asked"
 
 
 @case(needs_model=True)
