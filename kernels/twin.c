@@ -176,6 +176,12 @@ void twin_raw(const struct hk_raw *a, const void *file, int file_type)
 	free(x);
 }
 
+void twin_swiglu(uint32_t n, uint32_t ff, const float *g, const float *u, float *h)
+{
+	for (size_t i = 0; i < (size_t)n * ff; i++)
+		h[i] = (float)(silu(g[i]) * u[i]);
+}
+
 void twin_embed(uint32_t n, const struct hk_step *s, const struct hk_mat *w, const void *file,
 		int file_type, const float *inv_freq, uint32_t head_dim, float *x, float *cs)
 {
@@ -227,6 +233,21 @@ static float kv_get(const struct hk_kv *kv, const uint8_t *p, uint32_t slot, uin
 		return quant_from_half(((const uint16_t *)p)[(size_t)slot * hd + i]);
 	return (float)((const int8_t *)p)[(size_t)slot * hd + i] *
 	       quant_from_half(((const uint16_t *)(p + 32 * (size_t)hd))[slot * (hd / 32) + i / 32]);
+}
+
+void twin_kv_copy(const struct hk_kv *kv, uint32_t layers, uint32_t dst, uint32_t src, uint32_t tokens)
+{
+	const size_t row = (size_t)kv->head_dim * (kv->f16 ? 2 : 1), scales = kv->f16 ? 0 : kv->head_dim / 32 * 2;
+
+	for (uint32_t l = 0; l < layers; l++)
+		for (int v = 0; v < 2; v++)
+			for (uint32_t h = 0; h < kv->kv_heads; h++) {
+				uint8_t *to = kv_at(kv, dst, l, v, h);
+				const uint8_t *from = kv_at(kv, src, l, v, h);
+
+				memcpy(to, from, tokens * row);
+				memcpy(to + 32 * row, from + 32 * row, tokens * scales);
+			}
 }
 
 void twin_rope(const struct hk_step *s, const struct hk_rope *a, float *q)

@@ -3,6 +3,7 @@
  * The C twins of the kernels: the same arguments, host pointers, plain loops
  * with double sums over exactly the values that the kernel reads (int8 or half
  * activations, packed weights). What is left between the two is rounding.
+ * hk_pick() has none here: the host's sampler (sample/sampler.h) is its twin.
  */
 #ifndef HEARTH_KERNELS_TWIN_H
 #define HEARTH_KERNELS_TWIN_H
@@ -22,7 +23,7 @@ void twin_embed(uint32_t n, const struct hk_step *s, const struct hk_mat *w, con
 		int file_type, const float *inv_freq, uint32_t head_dim, float *x, float *cs);
 void twin_rope(const struct hk_step *s, const struct hk_rope *a, float *q);
 void twin_attn(const struct hk_step *s, const struct hk_attn *a, float *out);
-int32_t twin_pick(uint32_t vocab, const float *logits, const struct hk_pick *p,
-		  const int32_t *recent, const uint32_t *mask);
+void twin_swiglu(uint32_t n, uint32_t ff, const float *g, const float *u, float *h);
+void twin_kv_copy(const struct hk_kv *kv, uint32_t layers, uint32_t dst, uint32_t src, uint32_t tokens);
 
 #endif

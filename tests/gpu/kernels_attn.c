@@ -84,8 +84,62 @@ static void attn_case(uint32_t hd, bool f16, uint32_t heads, uint32_t kvh, uint3
 	drop_step(&s);
 }
 
+/* No rows, and rows of nobody alone: nothing is written. */
+static bool attn_none(uint32_t hd, bool f16, bool rope)
+{
+	const uint32_t heads = 4, kvh = 2, splits = 2, hs = heads + 2 * kvh;
+	const uint32_t n[2] = { 0, 0 }, depth[2] = { 40, 0 };
+	struct tstep s;
+	struct hk_kv kv = kv_make(hd, kvh, 2, f16);
+	struct hk_rope r = { .heads = heads, .layer = 1, .eps = 1e-6f, .kv = kv };
+	struct hk_attn a = { .heads = heads, .layer = 1, .splits = splits, .kv = kv };
+	size_t kvb, no;
+	bool ok = true;
+
+	make_step(&s, 2, n, depth, heads / kvh, kvh, 3, splits, 100);
+	kvb = s.pages * kv.page_bytes;
+	no = (size_t)s.n_pad * heads * hd;
+	float *qkv = random_x((size_t)s.n_pad * hs * hd, 1), *out = malloc(no * 4);
+	uint8_t *pool = malloc(kvb);
+	uint32_t count[64];
+
+	a.tiles = s.tiles;
+	a.q = gpu_zero(no * 2);
+	a.kv.base = r.kv.base = gpu_poison(kvb);
+	a.out = gpu_poison(no * 4);
+	a.partial = gpu_poison(hk_attn_partial(kvh, s.tiles, splits, hd) * 4);
+	a.count = gpu_zero(kvh * s.tiles * 4);
+	r.n = s.n_pad;
+	r.qkv = gpu_put(qkv, (size_t)s.n_pad * hs * hd * 4);
+	r.cs = gpu_put(qkv, (size_t)s.n_pad * hd * 4);
+	a.rope = rope ? &r : NULL;
+	GPU(hk_attn(gpu_stream, &gpu_info, &s.d, &a));
+	a.n = s.n_pad;
+	GPU(hk_attn(gpu_stream, &gpu_info, &s.d, &a));
+	gpu_get(out, a.out, no * 4);
+	gpu_get(pool, a.kv.base, kvb);
+	gpu_get(count, a.count, kvh * s.tiles * 4);
+	for (size_t i = 0; i < no; i++)
+		ok &= isnan(out[i]);
+	for (size_t i = 0; i < kvb; i++)
+		ok &= pool[i] == 0xff;
+	for (uint32_t i = 0; i < kvh * s.tiles; i++)
+		ok &= !count[i];
+	hk_dev_free((void *)a.q); hk_dev_free(a.kv.base); hk_dev_free(a.out); hk_dev_free(a.partial);
+	hk_dev_free(a.count); hk_dev_free((void *)r.qkv); hk_dev_free((void *)r.cs);
+	free(qkv); free(out); free(pool);
+	drop_step(&s);
+	return ok;
+}
+
 void t_attn(bool quick)
 {
+	bool none = true;
+
+	for (int f16 = 0; f16 < 2; f16++)
+		for (uint32_t hd = 64; hd <= 256; hd *= 2)
+			none &= attn_none(hd, f16, false) && attn_none(hd, f16, true);
+	tap(none, "attention of no rows, and of rows of nobody, writes nothing");
 	for (int f16 = 0; f16 < 2; f16++) {
 		for (uint32_t hd = 64; hd <= 256; hd *= 2) {
 			attn_case(hd, f16, 2, 2, 1, (uint32_t[]){ 1 }, (uint32_t[]){ 0 }, 1, false);
@@ -93,6 +147,11 @@ void t_attn(bool quick)
 			attn_case(hd, f16, 4, 1, 4, (uint32_t[]){ 1, 1, 1, 1 },
 				  (uint32_t[]){ 15, 16, 31, 200 }, 3, false);
 			attn_case(hd, f16, 6, 1, 2, (uint32_t[]){ 17, 3 }, (uint32_t[]){ 0, 45 }, 1, true);
+			/* a tile less one, a tile, and one more: of one head, and of four that share keys */
+			for (uint32_t n = 15; n <= 17; n++)
+				attn_case(hd, f16, 1, 1, 1, &n, (uint32_t[]){ n - 15 }, 1, false);
+			attn_case(hd, f16, 4, 1, 1, (uint32_t[]){ 4 }, (uint32_t[]){ 30 }, 1, true);
+			attn_case(hd, f16, 4, 2, 3, (uint32_t[]){ 3, 0, 2 }, (uint32_t[]){ 16, 40, 0 }, 2, false);
 			if (!quick) {
 				attn_case(hd, f16, 32, 8, 1, (uint32_t[]){ 1 }, (uint32_t[]){ 4096 }, 16, false);
 				attn_case(hd, f16, 8, 2, 2, (uint32_t[]){ 130, 33 }, (uint32_t[]){ 100, 700 }, 4, true);
@@ -190,6 +249,8 @@ void t_attn_rope(bool quick)
 			attn_rope_case(hd, f16, 6, 2, (uint32_t[]){ 1, 37, 2 }, (uint32_t[]){ 31, 0, 70 }, 1, MORE);
 			attn_rope_case(hd, f16, 7, 1, (uint32_t[]){ 3, 18, 33 }, (uint32_t[]){ 300, 117, 149 }, 4, ONE);
 			attn_rope_case(hd, f16, 2, 2, (uint32_t[]){ 19, 1, 5 }, (uint32_t[]){ 0, 16, 40 }, 2, MORE);
+			attn_rope_case(hd, f16, 1, 1, (uint32_t[]){ 15, 16, 17 }, (uint32_t[]){ 1, 16, 0 }, 1, ONE);
+			attn_rope_case(hd, f16, 4, 1, (uint32_t[]){ 4, 0, 1 }, (uint32_t[]){ 30, 40, 31 }, 1, ONE);
 		}
 	}
 }

@@ -160,7 +160,7 @@ static bool gemm_case(int type, uint32_t rows, uint32_t rows2, uint32_t cols, ui
 
 void t_gemm(bool quick)
 {
-	static const uint32_t NS[] = { 1, 7, 8, 9, 16, 17, 24, 25, 33, 40, 41, 63, 65, 129 };
+	static const uint32_t NS[] = { 1, 7, 8, 9, 16, 17, 24, 25, 33, 40, 41, 63, 65, 129, 64, 127, 128 };
 
 	for (size_t i = 0; i < N_TYPES; i++) {
 		int type = TYPES[i];
