@@ -689,7 +689,8 @@ extern "C" int hk_attn(void *st, const struct hk_dev_info *d, const struct hk_st
 	if (!a->n || !a->tiles)
 		return 0;
 	if (a->heads % a->kv.kv_heads || !a->splits || a->splits > 64 || (a->splits > 1 && (!a->partial || !a->count)) ||
-	    (!a->out && !a->act && !a->q8) || (!a->rope && (!a->q || (uintptr_t)a->q % 16)) || (uintptr_t)a->kv.base % 16 ||
+	    (!a->out && !a->act && !a->q8) || (uintptr_t)a->out % 16 || (uintptr_t)a->act % 16 || (uintptr_t)a->q8 % 16 ||
+	    (uintptr_t)a->partial % 16 || (!a->rope && (!a->q || (uintptr_t)a->q % 16)) || (uintptr_t)a->kv.base % 16 ||
 	    a->kv.head_bytes % 16 || a->kv.page_bytes % 16)
 		return -EINVAL;
 	k.group = a->heads / a->kv.kv_heads;

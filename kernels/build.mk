@@ -111,7 +111,7 @@ endif
 $(BUILD)/tests/gpu_%: $(BUILD)/obj/tests/gpu/test_%.o $(BUILD)/lib/libhearthtest.a $(BUILD)/lib/libhearthrt.a $(BUILD)/lib/libhearth.a
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
-KERNEL_TESTS := $(patsubst %,$(BUILD)/obj/tests/gpu/kernels_%.o,fixture gemv gemm rows attn pick)
+KERNEL_TESTS := $(patsubst %,$(BUILD)/obj/tests/gpu/kernels_%.o,fixture gemv gemm rows attn pick refuse)
 $(BUILD)/tests/gpu_kernels $(BUILD)/tests/emu_kernels: $(KERNEL_TESTS)
 $(BUILD)/tests/gpu_model $(BUILD)/tests/emu_model: $(BUILD)/obj/tests/gpu/model_engine.o
 

@@ -40,7 +40,7 @@ extern "C" int hk_embed(void *st, uint32_t n, const struct hk_step *s, const str
 
 	if (!n)
 		return 0;
-	if (head_dim > HK_HEAD_MAX || head_dim % 2 || !peek_can(embd))
+	if (head_dim > HK_HEAD_MAX || head_dim % 2 || !peek_can(embd) || (uintptr_t)cs % 8 || (embd->packed && (uintptr_t)embd->w % 16))
 		return -EINVAL;
 	return HK_LAUNCH(embed, dim3(n, (embd->cols + 255) / 256), dim3(256), 0, st, hk_pdl, k);
 }

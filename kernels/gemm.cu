@@ -143,7 +143,7 @@ extern "C" int hk_gemm(void *st, const struct hk_dev_info *d, const struct hk_ge
 	if (!a->n)
 		return 0;
 	if (!a->nseg || a->nseg > 3 || a->n > a->groups * 8 || (a->groups * 8) % nb ||
-	    (uintptr_t)a->act % 16 || a->cols % 64 ||
+	    (uintptr_t)a->act % 16 || (uintptr_t)a->partial % 16 || a->cols % 64 ||
 	    (a->apart && (!a->ret_parts || a->mode == HK_SWIGLU || a->apart > a->partial_floats)) ||
 	    (a->mode == HK_SWIGLU && (a->nseg != 2 || !a->act_out ||
 				      a->seg[0].w.rows != a->seg[1].w.rows)))

@@ -404,7 +404,7 @@ extern "C" int hk_pick(void *st, uint32_t n, uint32_t vocab, const float *logits
 
 	if (!n)
 		return 0;
-	if (!vocab)
+	if (!vocab || (uintptr_t)p % 8)
 		return -EINVAL;
 	return HK_LAUNCH(pick, dim3(n), dim3(PICK_T), 16384 + 512 + 1024 + 32, st, hk_pdl, k);
 }

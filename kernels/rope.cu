@@ -108,7 +108,7 @@ extern "C" int hk_rope(void *st, const struct hk_step *s, const struct hk_rope *
 	if (!a->n)
 		return 0;
 	if ((uintptr_t)a->qkv % 16 || (uintptr_t)a->cs % 16 || (uintptr_t)a->q_norm % 16 || (uintptr_t)a->k_norm % 16 ||
-	    (uintptr_t)a->q % 8 || a->stride % 4)
+	    (uintptr_t)a->q % 8 || a->stride % 4 || (uintptr_t)a->kv.base % 16 || a->kv.head_bytes % 16 || a->kv.page_bytes % 16)
 		return -EINVAL;
 	k.q_scale = 1.44269504088896f / sqrtf((float)a->kv.head_dim);
 	switch (a->kv.head_dim) {
@@ -144,7 +144,7 @@ extern "C" int hk_kv_copy(void *st, const struct hk_kv *kv, uint32_t layers, uin
 {
 	struct kc_args k = { *kv, dst, src, tokens };
 
-	if (tokens > 32)
+	if (tokens > 32 || (uintptr_t)kv->base % 4 || kv->head_bytes % 4 || kv->page_bytes % 4)
 		return -EINVAL;
 	if (!tokens || dst == src)
 		return 0;

@@ -237,7 +237,7 @@ run_part() {
 		;;
 	full-gemv) tap "$BUILD/tests/gpu_kernels" gemv ;;
 	full-gemm) tap "$BUILD/tests/gpu_kernels" gemm ;;
-	full-rest) tap "$BUILD/tests/gpu_kernels" raw norm swiglu embed rope attn attn_rope kv_copy pick ;;
+	full-rest) tap "$BUILD/tests/gpu_kernels" raw norm swiglu embed rope attn attn_rope kv_copy pick refuse ;;
 	speed)
 		nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.mem --format=csv,noheader 2>/dev/null | tee -a "$LOG/$part.log"
 		f=$(measured) || { bad "the file of qwen3-4b"; return; }

@@ -61,5 +61,6 @@ void t_kv_copy(bool quick);
 void t_attn(bool quick);
 void t_attn_rope(bool quick);
 void t_pick(bool quick);
+void t_refuse(bool quick);
 
 #endif

@@ -12,6 +12,7 @@ static const struct { const char *name; void (*run)(bool quick); } TEST[] = {
 	{ "pack", t_pack }, { "gemv", t_gemv }, { "gemm", t_gemm }, { "raw", t_raw }, { "norm", t_norm },
 	{ "swiglu", t_swiglu }, { "embed", t_embed }, { "rope", t_rope }, { "attn", t_attn },
 	{ "attn_rope", t_attn_rope }, { "kv_copy", t_kv_copy }, { "pick", t_pick },
+	{ "refuse", t_refuse },
 };
 enum { N_TESTS = sizeof(TEST) / sizeof(TEST[0]) };
 
