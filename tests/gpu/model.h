@@ -19,6 +19,7 @@ struct loaded {
 	struct load *l;
 	struct model *m;
 	const struct ops *ops;
+	uint32_t packed;   /* tensors that were given to .pack when it was loaded */
 };
 
 static inline void die_err(const char *what, int rc, const struct hearth_err *e)
@@ -29,13 +30,15 @@ static inline void die_err(const char *what, int rc, const struct hearth_err *e)
 
 static inline int pack_hook(void *arg, const struct gguf_tensor *t, void *data, struct hearth_err *err)
 {
-	const struct ops *ops = arg;
+	struct loaded *x = arg;
+	const struct ops *ops = x->ops;
 	struct mat w = { .name = t->name, .type = (int)t->type, .cols = (uint32_t)t->ne[0],
 			 .rows = (uint32_t)t->ne[1], .data = data };
 	uint64_t rb;
 	void *tmp;
 	int rc;
 
+	x->packed++;
 	if (t->n_dims != 2)
 		return 0;
 	rc = quant_row_bytes(t->type, t->ne[0], &rb);
@@ -55,43 +58,70 @@ static inline int set_layout(struct mat *w, void *arg)
 	return 0;
 }
 
-/* @ops with .pack: packed; NULL: as in the file. */
-static inline struct loaded load_model(const char *path, const struct ops *ops)
+/* A pool in which @times regions of the model have room. */
+static inline void pool_open(struct loaded *x, const char *path, uint32_t times)
 {
 	struct hearth_pool_spec pool = { .kind = HEARTH_KIND_WEIGHTS, .name = "weights" };
 	struct hearth_options ho;
-	struct load_opts lo = { 0 };
-	struct loaded x = { .ops = ops };
 	struct hearth_err err = { 0 };
 	int rc;
 
-	if ((rc = gguf_open(path, &x.g, &err)))
+	memset(x, 0, sizeof(*x));
+	if ((rc = gguf_open(path, &x->g, &err)))
 		die_err(path, rc, &err);
+	pool.size = load_region_bytes(x->g) * times + (1 << 21);
+	gguf_close(x->g);
 	hearth_options_defaults(&ho);
 	ho.backend = HEARTH_BACKEND_EMBEDDED;
-	pool.size = load_region_bytes(x.g) + (1 << 21);
 	ho.pools = &pool;
 	ho.n_pools = 1;
+	if ((rc = hearth_open(&ho, &x->h, &err)) ||
+	    (rc = hearth_tenant_open(x->h, "llm", HEARTH_CLASS_LLM, 20, &x->t, &err)))
+		die_err("pool", rc, &err);
+}
+
+/* Into that pool. @ops with .pack: packed; NULL: as in the file. */
+static inline void load_into(struct loaded *x, const char *path, const struct ops *ops)
+{
+	struct load_opts lo = { 0 };
+	struct hearth_err err = { 0 };
+	int rc;
+
+	x->ops = ops;
+	x->packed = 0;
 	if (ops && ops->pack) {
 		lo.layout = ops->layout_name;
 		lo.pack = pack_hook;
-		lo.pack_ctx = (void *)ops;
+		lo.pack_ctx = x;
 	}
-	if ((rc = hearth_open(&ho, &x.h, &err)) ||
-	    (rc = hearth_tenant_open(x.h, "llm", HEARTH_CLASS_LLM, 20, &x.t, &err)) ||
-	    (rc = load_weights(x.g, x.t, hearth_pool(x.h, HEARTH_KIND_WEIGHTS), &lo, &x.l, &err)) ||
-	    (rc = model_bind(x.g, &x.m, &err)))
+	if ((rc = gguf_open(path, &x->g, &err)) ||
+	    (rc = load_weights(x->g, x->t, hearth_pool(x->h, HEARTH_KIND_WEIGHTS), &lo, &x->l, &err)) ||
+	    (rc = model_bind(x->g, &x->m, &err)))
 		die_err("load", rc, &err);
 	if (ops && ops->pack)
-		model_each_mat(x.m, set_layout, (void *)ops);
+		model_each_mat(x->m, set_layout, (void *)ops);
+}
+
+static inline struct loaded load_model(const char *path, const struct ops *ops)
+{
+	struct loaded x;
+
+	pool_open(&x, path, 1);
+	load_into(&x, path, ops);
 	return x;
 }
 
-static inline void unload(struct loaded *x)
+/* The region stays in its pool, for the next load to find. */
+static inline void let_go(struct loaded *x)
 {
 	model_free(x->m);
 	load_free(x->l);
 	gguf_close(x->g);
+}
+
+static inline void unload(struct loaded *x)
+{
+	let_go(x);
 	hearth_tenant_close(x->t);
 	hearth_close(x->h);
 }

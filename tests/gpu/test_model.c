@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "kernels/tile.h"
 #include "tests/unit/synth.h"
 
 static char path[256];   /* of the model of the moment */
@@ -350,6 +351,90 @@ static void t_refusals(void)
 	unload(&l);
 }
 
+/* -- a restart -------------------------------------------------------------------------- */
+
+enum { SAID = 12 };
+
+/* A prompt, and the best token after it and after each: what was chosen, and the last logits. */
+static void greedy(struct loaded *x, int32_t tok[SAID], float *last)
+{
+	struct hearth_err err = { 0 };
+	struct runner r;
+	struct seq s = { .page = { 1, 0, 3, 2 } };
+	int32_t prompt[20];
+	const uint32_t vocab = x->m->shape.vocab;
+	uint32_t n = 20, out = 19;
+
+	for (uint32_t i = 0; i < 20; i++)
+		prompt[i] = (int32_t)((i * 37 + 11) % vocab);
+	if (run_open(&r, x->ops, x->m, load_bytes(x->l), 64, 1, 128, KV_I8, 1, &err))
+		die_err("open", -1, &err);
+	for (uint32_t k = 0; k < SAID; k++) {
+		float *l;
+
+		if (step(&r, &s, 1, &n, k ? &tok[k - 1] : prompt, 1, &out, &err) || r.ops->logits(r.c, 0, &l, &err))
+			die_err("step", -1, &err);
+		tok[k] = 0;
+		for (uint32_t i = 1; i < vocab; i++)
+			tok[k] = l[i] > l[tok[k]] ? (int32_t)i : tok[k];
+		memcpy(last, l, vocab * 4);
+		s.len += n;
+		n = 1;
+		out = 0;
+	}
+	run_close(&r);
+}
+
+/* What was packed is found again under the name of its order, and nothing else is taken for it. */
+static void t_restart(void)
+{
+	const struct ops *ops;
+	struct hearth_err err = { 0 };
+	struct synth_opts o;
+	struct loaded x;
+	struct ops other;
+	int32_t was[SAID], is[SAID];
+	uint32_t tensors, vocab;
+	float *l1, *l2;
+	bool there;
+
+	ops_cuda_place(OPS_CUDA_AUTO);
+	if (ops_cuda(&ops, &err))
+		die_err("ops_cuda", -1, &err);
+	synth_defaults(&o);
+	o.head_dim = 64;
+	o.tied = false;
+	if (synth_model(path, &o))
+		die_err("synth_model", -1, &err);
+	other = *ops;
+	other.layout_name = "another";
+	pool_open(&x, path, 3);
+	load_into(&x, path, NULL);   /* as in the file */
+	let_go(&x);
+	load_into(&x, path, &other);
+	tensors = gguf_n_tensors(x.g);
+	tap(load_way(x.l) != LOAD_FOUND && x.packed == tensors, "a region in the file's order is not taken for a packed one: %u of %u tensors packed",
+	    x.packed, tensors);
+	there = load_there(x.g, x.t, hearth_pool(x.h, HEARTH_KIND_WEIGHTS), TILE_NAME);
+	let_go(&x);
+	load_into(&x, path, ops);
+	tap(!strcmp(ops->layout_name, TILE_NAME) && !there && load_way(x.l) != LOAD_FOUND && x.packed == tensors,
+	    "nor one under another order's name for \"%s\": %u of %u tensors packed", ops->layout_name, x.packed, tensors);
+	vocab = x.m->shape.vocab;
+	l1 = malloc(vocab * 4);
+	l2 = malloc(vocab * 4);
+	greedy(&x, was, l1);
+	there = load_there(x.g, x.t, hearth_pool(x.h, HEARTH_KIND_WEIGHTS), TILE_NAME);
+	let_go(&x);
+	load_into(&x, path, ops);
+	greedy(&x, is, l2);
+	tap(there && load_way(x.l) == LOAD_FOUND && !x.packed && !memcmp(was, is, sizeof(was)) && !memcmp(l1, l2, vocab * 4),
+	    "a restart finds the packed region (%s), packs nothing and says the same: %d ... %d", load_how(x.l), is[0], is[SAID - 1]);
+	unload(&x);
+	free(l1);
+	free(l2);
+}
+
 /* -- a real file ------------------------------------------------------------------------ */
 
 static void t_file(const char *file, uint32_t tokens, enum kv_type kv)
@@ -468,6 +553,14 @@ int main(int argc, char **argv)
 	o.type = QUANT_Q4_K;
 	o.embd_type = QUANT_Q6_K;
 	t_tiny(&o, KV_I8, OPS_CUDA_IN_PLACE, 2e-3);
+	o.heads = 2;
+	o.head_dim = 256;
+	t_tiny(&o, KV_I8, OPS_CUDA_COPY, 2e-3);
+	if (!slow)
+		t_tiny(&o, KV_F16, OPS_CUDA_IN_PLACE, 2e-3);
+	o.heads = 4;
+	o.head_dim = 128;
+	t_restart();
 	o.up_type = QUANT_Q5_K;    /* two types of one product: the plain route, here too */
 	if (slow) {
 		o.layers = 1;
