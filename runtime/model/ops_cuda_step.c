@@ -2,9 +2,10 @@
 /*
  * A step of the CUDA table: which kernels, in which order. Three routes, chosen per
  * model and step:
- *   few    1 or 2 rows, all matrices in dp4a types: five kernels a layer (six for
- *          2), the norm folded into the product that follows
- *   many   any number of rows: halves on tensor cores, eight kernels a layer
+ *   few    1 or 2 rows, all matrices in dp4a types: five kernels a layer, the norm
+ *          folded into the product that follows
+ *   many   any number of rows: halves on tensor cores, seven kernels a layer up to
+ *          FOLD_ROWS rows, eight beyond, where rotation is a kernel of its own
  *   plain  models with matrices that tiles do not fit: right, and slow
  */
 #ifdef HEARTH_CUDA
