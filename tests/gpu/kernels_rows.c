@@ -163,20 +163,26 @@ static bool swiglu_case(uint32_t n, uint32_t ff, double *ret_err)
 	const size_t total = (size_t)n * ff;
 	float *g = random_x(total, 3), *u = random_x(total, 3), *h = malloc(total * 4 + 4), *t = malloc(total * 4 + 4);
 	float *dg = gpu_put(g, total * 4), *du = gpu_put(u, total * 4), *dh = gpu_poison(total * 4 + 4);
+	/* of a few alone each one's own error counts, which grows with what it is a power of */
+	const bool few = total < 16;
+	const double bound = few ? 2e-6 : 1e-6;
 	uint32_t after;
 	double e;
 
+	for (size_t i = 0; few && i < total; i++)
+		g[i] = 4 * rnd_f();
+	GPU(hk_copy_in(gpu_stream, dg, g, total * 4));
 	twin_swiglu(n, ff, g, u, t);
 	GPU(hk_swiglu(gpu_stream, n, ff, dg, du, dh));
 	gpu_get(h, dh, total * 4);
 	gpu_get(&after, dh + total, 4);
 	e = rel_err(h, t, total);
 	*ret_err = e <= *ret_err ? *ret_err : e;
-	if (!(e < 1e-6 && after == UINT32_MAX))
+	if (!(e < bound && after == UINT32_MAX))
 		printf("# swiglu %u x %u: %g, after it %08x\n", n, ff, e, after);
 	hk_dev_free(dg); hk_dev_free(du); hk_dev_free(dh);
 	free(g); free(u); free(h); free(t);
-	return e < 1e-6 && after == UINT32_MAX;
+	return e < bound && after == UINT32_MAX;
 }
 
 void t_swiglu(bool quick)
