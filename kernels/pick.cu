@@ -215,7 +215,7 @@ static __global__ void __launch_bounds__(PICK_T) pick(const __grid_constant__ pk
 
 	const float max = pk_logit(best);
 	const float floor_ = p.min_p > 0 ? max + logf(p.min_p) : -INFINITY;
-	const bool by_id = !p.top_k && !(p.top_p < 1);   /* nothing is sorted */
+	const bool by_id = !p.top_k && !(p.top_p < 1);
 	u32 possible = 0, want;
 	double norm = 0;
 
@@ -249,6 +249,8 @@ static __global__ void __launch_bounds__(PICK_T) pick(const __grid_constant__ pk
 	for (u32 i = 0; i < PICK_T / 32; i++)
 		norm += dred[i];
 	want = p.top_k && p.top_k < possible ? p.top_k : possible;
+	/* where neither top-k nor top-p cuts anything off the host sorts nothing, and draws by id */
+	const bool in_order = !(p.top_p < 1) && want == possible;
 	if (want > HK_PICK_CAND) {
 		if (by_id || p.top_k) {
 			if (tid == 0)
@@ -309,7 +311,7 @@ static __global__ void __launch_bounds__(PICK_T) pick(const __grid_constant__ pk
 	__syncthreads();
 
 	/* Best first; or by id, where the host would not sort. */
-	if (by_id) {
+	if (in_order) {
 		u64 k = cand[tid];
 
 		cand[tid] = k ? k << 32 | k >> 32 : 0;   /* ~id in front */
@@ -331,7 +333,7 @@ static __global__ void __launch_bounds__(PICK_T) pick(const __grid_constant__ pk
 			__syncthreads();
 		}
 	}
-	if (by_id) {
+	if (in_order) {
 		u64 k = cand[tid];
 
 		cand[tid] = k ? k << 32 | k >> 32 : 0;
@@ -364,7 +366,6 @@ static __global__ void __launch_bounds__(PICK_T) pick(const __grid_constant__ pk
 	}
 	__syncthreads();
 	u32 kept = cnt[6];
-	const bool in_order = by_id;
 
 	if (tid < kept) {
 		float f = pk_logit(cand[tid]);

@@ -29,6 +29,11 @@ static void pick_case(uint32_t vocab, uint32_t window, uint32_t rounds, struct t
 			l[rnd() % size] = 9.5f;
 		for (uint32_t i = 0; i < ROWS * words; i++)
 			mask[i] = rnd() | rnd();
+		if (rnd() % 2) {   /* as a grammar leaves them: no more than top-k would */
+			memset(mask, 0, ROWS * words * 4);
+			for (uint32_t i = 0; i < ROWS * words && i < 90; i++)
+				mask[rnd() % (ROWS * words)] |= 1u << rnd() % 32;
+		}
 		for (uint32_t r = 0; r < ROWS; r++) {
 			struct sampler_params sp;
 			struct sampler_ask ask;
