@@ -64,7 +64,7 @@ void t_raw(bool quick)
 				continue;
 			ok &= raw_case(MORE[i], rows, cols, 3, pack, i % 2, false, i % 3 ? HK_STORE : HK_ADD, &err);
 			if (!quick)
-				ok &= raw_case(MORE[i], 1027, 2560, 17, pack && pack_can(MORE[i], 2560), true, true, HK_STORE, &err);
+				ok &= raw_case(MORE[i], 131, 2560, 9, pack && pack_can(MORE[i], 2560), true, true, HK_STORE, &err);
 		}
 		/* a block has eight rows */
 		for (uint32_t rows = 7; rows <= 9; rows++)
