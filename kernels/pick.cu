@@ -102,7 +102,9 @@ static __global__ void __launch_bounds__(PICK_T) pick(const __grid_constant__ pk
 
 	/* Best of the model's own, and NaN. Nothing changes most rows, and then it is
 	 * one compare a logit, four in a load: a thread's own come in order of id. */
-	const bool plain = !change && a.vocab % 4 == 0 && (size_t)in % 16 == 0;
+	/* The best of all is the best of what is allowed wherever it is allowed itself. */
+	const bool hope = p.has_mask && !pen && p.temp == 0 && a.vocab % 4 == 0 && (size_t)in % 16 == 0;
+	const bool plain = hope || (!change && a.vocab % 4 == 0 && (size_t)in % 16 == 0);
 
 	if (plain) {
 		float top = -INFINITY;
@@ -171,6 +173,17 @@ static __global__ void __launch_bounds__(PICK_T) pick(const __grid_constant__ pk
 		if (tid == 0)
 			a.ret[blockIdx.x] = NAN_SEEN;
 		return;
+	}
+	if (hope) {
+		const u32 id = ~(u32)best;
+
+		if (mask[id / 32] >> (id % 32) & 1) {
+			if (tid == 0)
+				a.ret[blockIdx.x] = (int32_t)id;
+			return;
+		}
+		for (u32 i = tid; i < a.vocab; i += PICK_T)
+			work[i] = mask[i / 32] >> (i % 32) & 1 ? in[i] : -INFINITY;
 	}
 	if (change) {
 		l = work;

@@ -22,6 +22,75 @@ static bool ends(const struct engine *e, const struct gen *g, int32_t token)
 	return false;
 }
 
+/* False: the backend cannot choose for @g, or not this; then the host must. */
+static bool ask_there(struct engine *e, struct gen *g, uint32_t row, const uint32_t *mask, struct ops_pick *ret)
+{
+	struct sampler_ask ask;
+
+	if (!e->ops->pick || !sampler_ask(g->s->sampler, &ask))
+		return false;
+	*ret = (struct ops_pick){
+		.row = row, .temp = ask.params->temp, .top_k = ask.params->top_k, .top_p = ask.params->top_p,
+		.min_p = ask.params->min_p, .u = ask.u, .rep_pen = ask.params->rep_pen,
+		.freq_pen = ask.params->freq_pen, .pres_pen = ask.params->pres_pen,
+		.recent = ask.recent, .n_recent = ask.n_recent, .mask = mask, .mask_stays = mask && mask == e->valid,
+	};
+	return true;
+}
+
+/* The row that @g's next token comes from. */
+static uint32_t first_row(const struct gen *g)
+{
+	return g->step_out + (g->r.on_prompt ? g->step_n - 1 : 0);
+}
+
+static bool takes_token(const struct gen *g)
+{
+	return g->s->seq.len >= g->n_want && g->r.max_tokens && !atomic_load(&g->cancel);
+}
+
+/*
+ * The first tokens of all gens of the step in one call, for each call waits for the
+ * device. Those with a mask of their own are asked for one by one: it is made when
+ * the token before is known to the caller. What fails here is asked for again by
+ * take_token(), which says so.
+ */
+static void pick_together(struct engine *e, const struct step *st)
+{
+	struct hearth_err err = { 0 };
+	uint32_t n = 0, at = 0, i;
+	int r;
+
+	for (i = 0; i < st->n_gen && !st->b.hidden; i++) {
+		struct gen *g = e->row_gen[i];
+
+		g->given = takes_token(g) && !g->r.mask && ask_there(e, g, first_row(g), e->valid, &e->pick[n]);
+		n += g->given;
+	}
+	if (!n)
+		return;
+	r = e->ops->pick(e->ctx, e->pick, n, e->picked, &err);
+	for (i = 0; i < st->n_gen; i++) {
+		struct gen *g = e->row_gen[i];
+
+		if (!g->given)
+			continue;
+		g->given_token = e->picked[at++];
+		if (r) {
+			sampler_unask(g->s->sampler);
+			g->given = false;
+		}
+	}
+}
+
+/* What was drawn for @g is not wanted. Before its end: then its session may begin another. */
+static void give_back(struct gen *g)
+{
+	if (g->given)
+		sampler_unask(g->s->sampler);
+	g->given = false;
+}
+
 /*
  * The token where the logits are, when the backend can. 1: *ret is it; 0: the
  * host must choose; -errno.
@@ -29,22 +98,18 @@ static bool ends(const struct engine *e, const struct gen *g, int32_t token)
 static int pick_there(struct engine *e, struct gen *g, uint32_t row, const uint32_t *mask,
 		      struct sampler_pick *ret, struct hearth_err *err)
 {
-	struct sampler_ask ask;
+	int32_t token = g->given_token;
 	struct ops_pick p;
-	int32_t token;
 	int r;
 
-	if (!e->ops->pick || !sampler_ask(g->s->sampler, &ask))
-		return 0;
-	p = (struct ops_pick){
-		.row = row, .temp = ask.params->temp, .top_k = ask.params->top_k, .top_p = ask.params->top_p,
-		.min_p = ask.params->min_p, .u = ask.u, .rep_pen = ask.params->rep_pen,
-		.freq_pen = ask.params->freq_pen, .pres_pen = ask.params->pres_pen,
-		.recent = ask.recent, .n_recent = ask.n_recent, .mask = mask,
-	};
-	r = e->ops->pick(e->ctx, &p, 1, &token, err);
-	if (r)
-		return r;
+	if (!g->given) {
+		if (!ask_there(e, g, row, mask, &p))
+			return 0;
+		r = e->ops->pick(e->ctx, &p, 1, &token, err);
+		if (r)
+			return r;
+	}
+	g->given = false;
 	if (token < 0) {   /* what is wrong, if anything is, the sampler says */
 		sampler_unask(g->s->sampler);
 		return 0;
@@ -161,12 +226,12 @@ static bool worth_it(const struct gen_result *r)
 static void take_tokens(struct engine *e, struct gen *g, struct hearth_err *err)
 {
 	struct kv_seq *q = &g->s->seq;
-	const uint32_t more = g->step_ahead, row = g->step_out + (g->r.on_prompt ? g->step_n - 1 : 0);
+	const uint32_t more = g->step_ahead, row = first_row(g);
 	bool runs = true;
 	uint32_t i;
 
 	g->res.n_forced += more;
-	for (i = 0; i <= more && runs && !atomic_load(&g->cancel); i++) {
+	for (i = 0; i <= more && runs && (!i || !atomic_load(&g->cancel)); i++) {
 		if (i) {
 			/* Its row is computed already: it is part of the timeline from here. */
 			if (g->s->want[g->n_want - 1] != g->ahead[i - 1])
@@ -269,11 +334,13 @@ void batch_book(struct engine *e, struct step *st, uint64_t t0, uint64_t t1)
 		}
 	}
 	pthread_mutex_unlock(&e->lock);
+	pick_together(e, st);
 	for (i = 0; i < st->n_gen; i++) {
 		struct gen *g = e->row_gen[i];
 		int r = g->r.on_prompt && g->s->seq.len <= g->res.n_prompt ? report_prompt(e, g, &err) : 0;
 
 		if (r) {
+			give_back(g);
 			gen_fail(e, g, r == -ENOMEM ? -EIO : r, err.text);
 			continue;
 		}
@@ -283,7 +350,9 @@ void batch_book(struct engine *e, struct step *st, uint64_t t0, uint64_t t1)
 			continue;
 		if (!g->r.max_tokens)
 			gen_finish(e, g, GEN_LENGTH);
-		else if (!atomic_load(&g->cancel))
+		else if (atomic_load(&g->cancel))
+			give_back(g);
+		else
 			take_tokens(e, g, &err);
 	}
 }

@@ -232,8 +232,10 @@ static int open_parts(struct engine *e, struct hearth_err *err)
 	e->row_out = calloc(rows, sizeof(*e->row_out));
 	e->row_seq = calloc(rows, sizeof(*e->row_seq));
 	e->row_gen = calloc(rows, sizeof(struct gen *));
+	e->pick = calloc(rows, sizeof(*e->pick));
+	e->picked = calloc(rows, sizeof(*e->picked));
 	e->hidden = calloc(e->plan.shape.d, sizeof(*e->hidden));
-	if (!e->row_token || !e->row_out || !e->row_seq || !e->row_gen || !e->hidden)
+	if (!e->pick || !e->picked || !e->row_token || !e->row_out || !e->row_seq || !e->row_gen || !e->hidden)
 		return err_set(err, -ENOMEM, "no memory for steps of %u rows", rows);
 	if ((r = find_valid(e, err)) || (r = sessions_open(e, err)))
 		return r;
@@ -324,6 +326,8 @@ void engine_close(struct engine *e)
 	free(e->row_out);
 	free(e->row_seq);
 	free(e->row_gen);
+	free(e->pick);
+	free(e->picked);
 	free(e->hidden);
 	pthread_cond_destroy(&e->done);
 	pthread_cond_destroy(&e->work);

@@ -50,6 +50,8 @@ struct gen {
 	uint32_t step_n;             /* rows in the step that runs */
 	uint32_t step_first;
 	uint32_t step_out;           /* its first output row */
+	bool given;                  /* given_token was chosen on the device and not taken yet */
+	int32_t given_token;
 	uint32_t step_ahead;         /* rows of the step that are ahead[], at its end */
 	int32_t ahead[OUT_EXTRA];    /* what .force named, not in session.want yet */
 	uint32_t n_ahead, most_ahead;   /* most that is asked for: by what came true so far */
@@ -94,6 +96,8 @@ struct engine {
 	uint32_t *row_out;
 	struct batch_seq *row_seq;
 	struct gen **row_gen;
+	struct ops_pick *pick;       /* [chunk + sessions] */
+	int32_t *picked;
 
 	pthread_mutex_t lock;
 	pthread_cond_t work;         /* the worker waits */

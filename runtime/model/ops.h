@@ -88,6 +88,7 @@ struct ops_pick {
 	const int32_t *recent;    /* [n_recent] tokens the penalties see */
 	uint32_t n_recent;
 	const uint32_t *mask;     /* bit per token, 1 = allowed; NULL: all */
+	bool mask_stays;          /* the same bits each time that this pointer comes: a device keeps them */
 };
 
 enum {

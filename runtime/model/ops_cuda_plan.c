@@ -114,7 +114,7 @@ size_t cuda_lay_out(const struct model_shape *s, const struct ops_opts *o, struc
 	PLACE(b->step, step_bytes(&cap));
 	PLACE(b->pick, out * sizeof(struct hk_pick));
 	PLACE(b->pick_recent, (size_t)out * PICK_RECENT * 4);
-	PLACE(b->pick_mask, (size_t)out * ((s->vocab + 31) / 32) * 4);
+	PLACE(b->pick_mask, ((size_t)out + 1) * ((s->vocab + 31) / 32) * 4);   /* the last: one that stays */
 	PLACE(b->pick_ret, (size_t)out * 4);
 #undef PLACE
 	return used;
@@ -132,7 +132,7 @@ struct host_lay cuda_host_lay(const struct model_shape *s, const struct ops_opts
 	PUT(staging, step_bytes(&cap));
 	PUT(picks, out * sizeof(struct hk_pick));
 	PUT(recent, out * PICK_RECENT * 4);
-	PUT(mask, out * ((s->vocab + 31) / 32) * 4);
+	PUT(mask, (out + 1) * ((s->vocab + 31) / 32) * 4);
 	PUT(ret, out * 4);
 	PUT(have, out);
 #undef PUT

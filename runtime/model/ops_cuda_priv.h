@@ -73,6 +73,7 @@ struct cuda_ctx {
 	struct hk_pick *picks;          /* host, in scratch */
 	int32_t *recent, *ret;
 	uint32_t *mask;
+	const uint32_t *mask_kept;   /* whose bits the device has behind those of a step; NULL: nobody's */
 	bool scratch_pinned;
 	unsigned long long used;
 	atomic_bool interrupt;

@@ -400,6 +400,8 @@ int cuda_pick(struct ops_ctx *base, const struct ops_pick *p, uint32_t n, int32_
 {
 	struct cuda_ctx *c = cuda_ctx(base);
 	const uint32_t vocab = base->model->shape.vocab, words = (vocab + 31) / 32;
+	const uint32_t kept0 = max_u(c->o.max_out, 1) * words;
+	const uint32_t *keep = NULL;
 	uint32_t n_recent = 0, n_mask = 0;
 	int rc;
 
@@ -420,10 +422,20 @@ int cuda_pick(struct ops_ctx *base, const struct ops_pick *p, uint32_t n, int32_
 		if (p[i].n_recent)
 			memcpy(c->recent + n_recent, p[i].recent, p[i].n_recent * sizeof(*c->recent));
 		n_recent += p[i].n_recent;
-		if (p[i].mask) {
+		if (p[i].mask && p[i].mask_stays && (!keep || keep == p[i].mask)) {
+			keep = p[i].mask;
+			k->mask0 = kept0;
+		} else if (p[i].mask) {
 			memcpy(c->mask + n_mask, p[i].mask, words * sizeof(*c->mask));
 			n_mask += words;
 		}
+	}
+	if (keep && keep != c->mask_kept) {
+		memcpy(c->mask + kept0, keep, words * sizeof(*c->mask));
+		c->mask_kept = NULL;
+		if ((rc = hk_copy_in(c->stream, c->b.pick_mask + kept0, c->mask + kept0, words * 4u)))
+			return cuda_fail(err, rc);
+		c->mask_kept = keep;
 	}
 	if ((rc = hk_copy_in(c->stream, c->b.pick, c->picks, n * sizeof(*c->picks))) ||
 	    (n_recent && (rc = hk_copy_in(c->stream, c->b.pick_recent, c->recent, n_recent * 4u))) ||
