@@ -170,17 +170,19 @@ void hk_host_unregister(void *p)
 		(void)cudaGetLastError();
 }
 
-int hk_stream_open(void **ret)
+static int stream_open(bool urgent, void **ret)
 {
 	int low, high;
 	cudaStream_t s;
 
-	/* Speech on the same GPU goes first. */
 	TRY(cudaDeviceGetStreamPriorityRange(&low, &high), "cudaDeviceGetStreamPriorityRange");
-	TRY(cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, low), "cudaStreamCreate");
+	TRY(cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, urgent ? high : low), "cudaStreamCreate");
 	*ret = s;
 	return 0;
 }
+/* Speech on the same GPU goes first. */
+int hk_stream_open(void **ret) { return stream_open(false, ret); }
+int hk_stream_open_urgent(void **ret) { return stream_open(true, ret); }
 void hk_stream_close(void *st) { (void)cudaStreamDestroy((cudaStream_t)st); }
 
 int hk_stream_sync(void *st)

@@ -269,6 +269,7 @@ void hk_host_free(void *p);
 int hk_host_register(void *p, size_t bytes, bool read_only, void **ret_dev);
 void hk_host_unregister(void *p);
 int hk_stream_open(void **ret);                        /* lowest priority */
+int hk_stream_open_urgent(void **ret);                 /* highest: as speech would have, for measuring */
 void hk_stream_close(void *st);
 int hk_stream_sync(void *st);
 int hk_copy_in(void *st, void *dev, const void *host, size_t bytes);    /* async */

@@ -298,6 +298,7 @@ void hk_host_free(void *p) { free(p); }
 int hk_host_register(void *p, size_t, bool, void **ret) { *ret = p; return 0; }
 void hk_host_unregister(void *) {}
 int hk_stream_open(void **ret) { *ret = (void *)1; return 0; }
+int hk_stream_open_urgent(void **ret) { *ret = (void *)1; return 0; }
 void hk_stream_close(void *) {}
 int hk_stream_sync(void *) { return 0; }
 int hk_copy_in(void *, void *d, const void *s, size_t n) { memcpy(d, s, n); return 0; }

@@ -11,6 +11,8 @@
  */
 #include "tests/gpu/model.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <time.h>
 
 static double now(void)
@@ -130,6 +132,63 @@ static void memory_speed(void)
 	hk_dev_free(b);
 }
 
+/*
+ * How long work of speech on the same GPU takes, on a stream of the highest priority,
+ * beside nothing and beside a long prefill: 16 MiB are read by all SMs, once a millisecond.
+ */
+static atomic_bool enough;
+static uint32_t beside_depth;
+
+static void *prefills(void *arg)
+{
+	while (!atomic_load(&enough))
+		prompt(2048, beside_depth, 512);
+	return arg;
+}
+
+static void urgent_times(void *st, void *p, double *ret_median, double *ret_p99)
+{
+	enum { N = 400 };
+	static double t[N];
+	const struct timespec ms = { 0, 1000000 };
+
+	for (int i = -20; i < N; i++) {
+		const double t0 = now();
+
+		GPU(hk_read_speed(st, &gpu_info, p, (size_t)16 << 20));
+		GPU(hk_stream_sync(st));
+		if (i >= 0)
+			t[i] = now() - t0;
+		nanosleep(&ms, NULL);
+	}
+	qsort(t, N, sizeof(*t), by_size);
+	*ret_median = t[N / 2];
+	*ret_p99 = t[N * 99 / 100];
+}
+
+static void urgent(uint32_t depth)
+{
+	double alone, alone99, beside, beside99;
+	pthread_t thread;
+	void *st, *p;
+
+	if (hk_stream_open_urgent(&st) || hk_dev_alloc((size_t)16 << 20, &p))
+		gpu_die("a stream and 16 MiB", -1);
+	GPU(hk_fill(st, p, 1, (size_t)16 << 20));
+	urgent_times(st, p, &alone, &alone99);
+	atomic_store(&enough, false);
+	beside_depth = depth;
+	if (pthread_create(&thread, NULL, prefills, NULL))
+		gpu_die("a thread", -1);
+	urgent_times(st, p, &beside, &beside99);
+	atomic_store(&enough, true);
+	pthread_join(thread, NULL);
+	printf("urgent work alone: %.3f ms, 99 of 100 %.3f ms; beside prefill of 2048 at depth %u: %.3f, %.3f ms\n",
+	       alone * 1e3, alone99 * 1e3, depth, beside * 1e3, beside99 * 1e3);
+	hk_dev_free(p);
+	hk_stream_close(st);
+}
+
 int main(int argc, char **argv)
 {
 	static const uint32_t PP[] = { 18, 33, 64, 128, 235, 512, 2048 };
@@ -236,6 +295,9 @@ int main(int argc, char **argv)
 				printf("prefill 512 at depth %u: %.1f tok/s\n", dd, 512 / median(1, &n, &dd, true, 5));
 		}
 	}
+	urgent(0);
+	if (!quick)
+		urgent(14336);
 	run_close(&R);
 	unload(&l);
 	return 0;
