@@ -296,6 +296,39 @@ static void t_types(void)
 	}
 }
 
+/* Masks that stay and others, of one token each, in one call and in several. */
+static void t_masks(struct runner *r)
+{
+	static uint32_t a[8192], b[8192], c[8192];
+	const uint32_t vocab = r->m->shape.vocab, ia = vocab - 1, ib = 3, ic = 40;
+	struct hearth_err err = { 0 };
+	struct ops_pick p[2] = { { .top_p = 1, .rep_pen = 1 }, { .top_p = 1, .rep_pen = 1 } };
+	int32_t t[2], u[2], v[2];
+	int rc;
+
+	a[ia / 32] = 1u << ia % 32;
+	b[ib / 32] = 1u << ib % 32;
+	c[ic / 32] = 1u << ic % 32;
+	p[0].mask = a;
+	p[0].mask_stays = true;
+	p[1].mask = b;
+	rc = r->ops->pick(r->c, p, 2, t, &err);
+	p[1].mask_stays = true;   /* two that stay: the device keeps one of them */
+	rc |= r->ops->pick(r->c, p, 2, u, &err);
+	memset(a, 0, sizeof(a));  /* not looked at again */
+	p[0].mask_stays = p[1].mask_stays = true;
+	p[1].mask = a;
+	rc |= r->ops->pick(r->c, p, 2, v, &err);
+	tap(!rc && t[0] == (int32_t)ia && t[1] == (int32_t)ib && u[0] == (int32_t)ia && u[1] == (int32_t)ib && v[0] == (int32_t)ia && v[1] == (int32_t)ia,
+	    "masks that stay and masks that do not: each token is the one that was allowed");
+	p[0].mask = c;
+	rc = r->ops->pick(r->c, p, 1, t, &err);
+	p[0].mask = b;
+	p[0].mask_stays = false;
+	rc |= r->ops->pick(r->c, p, 1, u, &err);
+	tap(!rc && t[0] == (int32_t)ic && u[0] == (int32_t)ib, "another that stays takes the place of the first");
+}
+
 static void t_refusals(void)
 {
 	const struct ops *ops;
@@ -335,6 +368,7 @@ static void t_refusals(void)
 
 		tap(r.ops->logits(r.c, 1, &p, &err) == -EINVAL, "logits of a row that was not asked for are refused");
 	}
+	t_masks(&r);
 	run_close(&r);
 	{
 		struct runner big;
