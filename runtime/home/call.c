@@ -152,7 +152,7 @@ static int volume_step(struct act *a, const struct home_entity *e, json_t *state
 	double v = json_number_value(now) + a->number;
 
 	if (!json_is_number(now)) {
-		snprintf(a->why, WHY, "the volume of \"%.60s\" is not known", e->name);
+		snprintf(a->why, WHY, "the volume of \"%.60s\" is not known", e->told.name);
 		return -1;
 	}
 	/* A knob stops at its ends; the answer says where it stands. */
@@ -256,7 +256,7 @@ static const struct tool {
 /* "changed" of the answer: name and state. */
 static json_t *changed_entry(const struct home_entity *e, const json_t *to)
 {
-	json_t *entry = json_pack("{s:s}", "name", e->name);
+	json_t *entry = json_pack("{s:s}", "name", e->told.name);
 
 	if (json_object_get(to, "state"))
 		json_object_set(entry, "state", json_object_get(to, "state"));
@@ -348,7 +348,7 @@ static json_t *act_on(struct act *a, const struct tool *t)
 		const struct home_entity *e = &a->home->entities[who[i]];
 
 		if (n == 1 && !strcmp(state_of(e), "unavailable")) {
-			out = home_fail("%s is not available", e->name);
+			out = home_fail("%s is not available", e->told.name);
 			goto done;
 		}
 		to[i] = json_deep_copy(e->state);
@@ -368,7 +368,7 @@ static json_t *act_on(struct act *a, const struct tool *t)
 			note_change(a->changes, e->name, e->state, to_people);
 			json_decref(to_people);
 		} else if (json_equal(e->state, to[i]) && t->apply != media_skip && t->apply != media_search) {
-			json_array_append_new(already, json_string(e->name));
+			json_array_append_new(already, json_string(e->told.name));
 		} else {
 			json_array_append_new(changed, changed_entry(e, to[i]));
 			note_change(a->changes, e->name, e->state, to[i]);
@@ -403,21 +403,20 @@ static json_t *clean_area(struct act *a)
 	if (!area)
 		return home_fail("area is missing");
 	for (i = 0; i < a->home->n_areas; i++)
-		if (home_called(a->home->areas[i].name, a->home->areas[i].aliases, a->home->areas[i].n_aliases, area))
+		if (home_is(&a->home->areas[i], area))
 			break;
 	if (i == a->home->n_areas)
 		return home_fail("no area called \"%.60s\"", area);
 	area = a->home->areas[i].name;
 	for (i = 0; i < a->home->n_entities && !e; i++)
 		if (a->home->entities[i].domain == HOME_VACUUM &&
-		    (!home_slot(a->args, "name") || home_called(a->home->entities[i].name, a->home->entities[i].aliases,
-								a->home->entities[i].n_aliases, home_slot(a->args, "name"))))
+		    (!home_slot(a->args, "name") || home_is(&a->home->entities[i], home_slot(a->args, "name"))))
 			e = &a->home->entities[i];
 	if (!e)
 		return home_fail("there is no vacuum cleaner");
 	to = json_deep_copy(e->state);
 	set(to, "state", json_string("cleaning"));
-	out = json_pack("{s:b, s:[{s:s, s:s}]}", "success", 1, "changed", "name", e->name, "state", "cleaning");
+	out = json_pack("{s:b, s:[{s:s, s:s}]}", "success", 1, "changed", "name", e->told.name, "state", "cleaning");
 	set(to, "area", json_string(area)); /* for people; the state itself has no such attribute */
 	note_change(a->changes, e->name, e->state, to);
 	json_object_del(to, "area");
@@ -445,8 +444,7 @@ static json_t *list_call(struct act *a)
 
 		if (c->domain != HOME_TODO)
 			continue;
-		if (name ? home_called(c->name, c->aliases, c->n_aliases, name)
-			 : !shopping || home_called(c->name, c->aliases, c->n_aliases, "shopping list")) {
+		if (name ? home_is(c, name) : !shopping || home_is(c, "shopping list")) {
 			e = c;
 			n++;
 		}
@@ -464,7 +462,7 @@ static json_t *list_call(struct act *a)
 			break;
 	if (!add && i == json_array_size(items)) {
 		json_decref(to);
-		return home_fail("\"%.60s\" is not on %.60s", item, e->name);
+		return home_fail("\"%.60s\" is not on %.60s", item, e->told.name);
 	}
 	if (add)
 		json_array_append_new(items, json_string(item));
@@ -474,7 +472,7 @@ static json_t *list_call(struct act *a)
 	note_change(a->changes, e->name, e->state, to);
 	json_decref(e->state);
 	e->state = to;
-	return json_pack("{s:b, s:s, s:s}", "success", 1, "list", e->name, "item", item);
+	return json_pack("{s:b, s:s, s:s}", "success", 1, "list", e->told.name, "item", item);
 }
 
 static json_t *live_context(struct act *a)
@@ -499,7 +497,7 @@ static json_t *live_context(struct act *a)
 		/* Scenes and scripts have no state to tell. */
 		if (!json_object_size(e->state))
 			continue;
-		entry = json_pack("{s:s}", "name", e->name);
+		entry = json_pack("{s:s}", "name", e->told.name);
 		json_object_foreach(e->state, key, v)
 			if (!json_is_null(v))
 				json_object_set(entry, key, v);

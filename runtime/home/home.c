@@ -55,15 +55,18 @@ void home_free(struct home *home)
 	for (i = 0; i < home->n_floors; i++) {
 		free(home->floors[i].name);
 		free_names(home->floors[i].aliases, home->floors[i].n_aliases);
+		home_told_names_free(&home->floors[i].told);
 	}
 	for (i = 0; i < home->n_areas; i++) {
 		free(home->areas[i].name);
 		free(home->areas[i].floor);
 		free_names(home->areas[i].aliases, home->areas[i].n_aliases);
+		home_told_names_free(&home->areas[i].told);
 	}
 	for (i = 0; i < home->n_entities; i++) {
 		free(home->entities[i].name);
 		free_names(home->entities[i].aliases, home->entities[i].n_aliases);
+		home_told_names_free(&home->entities[i].told);
 		free((char *)home->entities[i].device_class);
 		json_decref(home->entities[i].state);
 	}
@@ -244,7 +247,7 @@ size_t home_select(const struct home *home, const json_t *args, unsigned int all
 	}
 	if (area) {
 		for (i = 0; i < home->n_areas; i++)
-			if (home_called(home->areas[i].name, home->areas[i].aliases, home->areas[i].n_aliases, area))
+			if (home_is(&home->areas[i], area))
 				break;
 		if (i == home->n_areas) {
 			snprintf(why, n_why, "no area called \"%.60s\"", area);
@@ -253,7 +256,7 @@ size_t home_select(const struct home *home, const json_t *args, unsigned int all
 	}
 	if (floor) {
 		for (i = 0; i < home->n_floors; i++)
-			if (home_called(home->floors[i].name, home->floors[i].aliases, home->floors[i].n_aliases, floor))
+			if (home_is(&home->floors[i], floor))
 				break;
 		if (i == home->n_floors) {
 			snprintf(why, n_why, "no floor called \"%.60s\"", floor);
@@ -271,11 +274,11 @@ size_t home_select(const struct home *home, const json_t *args, unsigned int all
 		const struct home_entity *e = &home->entities[i];
 
 		if (name) {
-			if (!home_called(e->name, e->aliases, e->n_aliases, name))
+			if (!home_is(e, name))
 				continue;
 			named++;
 		}
-		if (area && !(e->area && home_called(e->area->name, e->area->aliases, e->area->n_aliases, area)))
+		if (area && !(e->area && home_is(e->area, area)))
 			continue;
 		if (floor && !(e->area && e->area->floor && home_same_name(e->area->floor, floor)))
 			continue;
@@ -292,7 +295,7 @@ size_t home_select(const struct home *home, const json_t *args, unsigned int all
 		size_t whole = 0, at = 0;
 
 		for (i = 0; i < n; i++)
-			if (home_same_name(home->entities[ret[i]].name, name))
+			if (home_same_name(home->entities[ret[i]].name, name) || home_same_name(home->entities[ret[i]].told.name, name))
 				whole++, at = ret[i];
 		if (whole == 1) {
 			ret[0] = at;

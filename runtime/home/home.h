@@ -62,10 +62,21 @@ enum home_domain {
 	HOME_DOMAINS,
 };
 
+/*
+ * The same names as the model is told them (docs/home-prompt.md, section 2): in
+ * characters that it was taught, and each of one thing alone.
+ */
+struct home_told_names {
+	char *name;
+	char **aliases;        /* may be fewer */
+	size_t n_aliases;
+};
+
 struct home_floor {
 	char *name;
 	char **aliases;
 	size_t n_aliases;
+	struct home_told_names told;
 };
 
 struct home_area {
@@ -73,12 +84,14 @@ struct home_area {
 	char *floor;           /* NULL when not given */
 	char **aliases;
 	size_t n_aliases;
+	struct home_told_names told;
 };
 
 struct home_entity {
 	char *name;
 	char **aliases;
 	size_t n_aliases;
+	struct home_told_names told;
 	enum home_domain domain;
 	const char *device_class; /* "" when not given: "blind", "curtain", "garage", "outlet", ... */
 	const struct home_area *area; /* NULL: nowhere in particular */
@@ -111,9 +124,27 @@ const char *home_temperature_unit(const struct home *home); /* "celsius" or "fah
  * with "success":false: that is the model's to read. @ret_changes lists what
  * changed, for people: [{"name":..., "from":{...}, "to":{...}}], empty when
  * nothing did. Both are new references. -EINVAL when @args is no object.
+ * Names may be the home's own or as they are told; the result has them as they are
+ * told, the changes as the file has them.
  */
 int home_call(struct home *home, const char *tool, const json_t *args,
 	      json_t **ret_result, json_t **ret_changes, struct hearth_err *err);
+
+/* @text, which somebody said, with the names in it as the model is told them; the caller's to free(). -ENOMEM. */
+int home_said(const struct home *home, const char *text, char **ret);
+
+/*
+ * The arguments of a call with the names as the home's file has them, for who knows
+ * the home by those; a new reference. -ENOENT, and a sentence to speak in @why, when
+ * one of them is none of the home's; -ENOMEM.
+ */
+int home_own_args(const struct home *home, const char *tool, const json_t *args, json_t **ret, char *why, size_t n_why);
+
+/*
+ * What is spoken after a call whose result is @result, and that failed: one short
+ * sentence, without a word of the model's.
+ */
+void home_sorry(const json_t *result, char *text, size_t n);
 
 /* The home's time: its fixed clock, or the local time. */
 void home_now(const struct home *home, struct tm *ret_now);

@@ -491,6 +491,8 @@ static int read_home(struct reader *r, struct home *h, const yaml_node_t *root)
 		read_areas(r, h, areas);
 	if (!r->code)
 		read_entities(r, h, entities);
+	if (!r->code && home_tell_names(h))
+		no_memory(r);
 	return r->code;
 }
 

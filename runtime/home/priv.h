@@ -3,6 +3,9 @@
 #ifndef HEARTH_HOME_PRIV_H
 #define HEARTH_HOME_PRIV_H
 
+#include <ctype.h>
+#include <stdbool.h>
+
 #include "home/home.h"
 
 #define HOME_TIMERS 32
@@ -37,6 +40,22 @@ const char *const *home_attributes(enum home_domain domain);
 /* Equal as people say names: case, spaces and a leading "the" do not count. */
 int home_same_name(const char *a, const char *b);
 int home_called(const char *name, char *const *aliases, size_t n_aliases, const char *said);
+/* The same of an entity, area or floor: by its own names, or as they are told. */
+#define home_is(x, said) (home_called((x)->name, (x)->aliases, (x)->n_aliases, said) || \
+			  home_called((x)->told.name, (x)->told.aliases, (x)->told.n_aliases, said))
+
+/* A byte of a letter or digit, as far as names go. */
+static inline bool home_in_word(char c)
+{
+	return isalnum((unsigned char)c) || (unsigned char)c >= 0x80;
+}
+
+/* @name in characters that were taught, to be freed. *ret_lost: it has letters that cannot be told. NULL: no memory. */
+char *home_taught_form(const char *name, bool *ret_lost);
+
+/* Fills in .told everywhere, once all names are there. -ENOMEM. */
+int home_tell_names(struct home *home);
+void home_told_names_free(struct home_told_names *told);
 
 /*
  * The entities that the slots name, area, floor, domain and device_class of

@@ -71,15 +71,24 @@ static const char *const integers[] = {
 	"start_minutes", "start_seconds", "temperature", NULL
 };
 
-static void put_names(FILE *f, const char *name, char *const *aliases, size_t n)
+static void put_names(FILE *f, const struct home_told_names *told)
 {
 	size_t i;
 
-	fputs(name, f);
-	for (i = 0; i < n; i++)
-		fprintf(f, "%s%s", i ? ", " : " (", aliases[i]);
-	if (n)
+	fputs(told->name, f);
+	for (i = 0; i < told->n_aliases; i++)
+		fprintf(f, "%s%s", i ? ", " : " (", told->aliases[i]);
+	if (told->n_aliases)
 		fputc(')', f);
+}
+
+/* An area's floor; those that areas name are all listed. */
+static const char *floor_told(const struct home *home, const char *name)
+{
+	for (size_t i = 0; i < home_n_floors(home); i++)
+		if (!strcmp(home_floor(home, i)->name, name))
+			return home_floor(home, i)->told.name;
+	return name;
 }
 
 /* Closes the text of open_memstream(). */
@@ -109,7 +118,7 @@ int home_prompt_system(const struct home *home, char **ret_text)
 		const struct home_floor *fl = home_floor(home, i);
 
 		fputs(i ? ", " : "\nFloors: ", f);
-		put_names(f, fl->name, fl->aliases, fl->n_aliases);
+		put_names(f, &fl->told);
 	}
 	/* The areas in their order, then what is nowhere. */
 	for (a = 0; a <= home_n_areas(home); a++) {
@@ -117,8 +126,8 @@ int home_prompt_system(const struct home *home, char **ret_text)
 
 		if (area) {
 			fputc('\n', f);
-			put_names(f, area->name, area->aliases, area->n_aliases);
-			fprintf(f, "%s%s:", area->floor ? ", " : "", area->floor ? area->floor : "");
+			put_names(f, &area->told);
+			fprintf(f, "%s%s:", area->floor ? ", " : "", area->floor ? floor_told(home, area->floor) : "");
 		}
 		for (i = 0, k = 0; i < home_n_entities(home); i++) {
 			const struct home_entity *e = home_entity(home, i);
@@ -128,7 +137,7 @@ int home_prompt_system(const struct home *home, char **ret_text)
 			if (!area && !k++)
 				fputs("\nNo area:", f);
 			fputs("\n- ", f);
-			put_names(f, e->name, e->aliases, e->n_aliases);
+			put_names(f, &e->told);
 			fprintf(f, ": %s%s%s", home_domain_name(e->domain), *e->device_class ? " " : "", e->device_class);
 		}
 	}
@@ -252,7 +261,7 @@ static void put_state(FILE *f, const struct home_entity *e)
 	const char *key;
 	json_t *v;
 
-	fprintf(f, "%s = ", e->name);
+	fprintf(f, "%s = ", e->told.name);
 	put_value(f, json_object_get(e->state, "state"));
 	json_object_foreach(e->state, key, v) {
 		if (!strcmp(key, "state") || json_is_null(v))
@@ -271,6 +280,7 @@ int home_prompt_now(struct home_told *told, const struct home *home, const struc
 	int first = !told->states, changed = 0;
 	json_t *states;
 	char when[64], *text = NULL;
+	const char *here_told;
 	size_t len = 0, a, i, k;
 	FILE *f;
 	int ret;
@@ -279,6 +289,7 @@ int home_prompt_now(struct home_told *told, const struct home *home, const struc
 		;
 	if (here && i == home_n_areas(home))
 		return -EINVAL;
+	here_told = here ? home_area(home, i)->told.name : NULL;
 	snprintf(when, sizeof(when), "Now: %s %d %s %d, %02d:%02d", days[now->tm_wday % 7], now->tm_mday, months[now->tm_mon % 12],
 		 now->tm_year + 1900, now->tm_hour, now->tm_min);
 	states = json_array();
@@ -287,7 +298,7 @@ int home_prompt_now(struct home_told *told, const struct home *home, const struc
 		goto memory;
 	fputs(when, f);
 	if (first && here)
-		fprintf(f, "\nHere: %s", here);
+		fprintf(f, "\nHere: %s", here_told);
 	for (i = 0; i < home_n_entities(home); i++)
 		if (json_array_append_new(states, json_deep_copy(home_entity(home, i)->state)))
 			goto memory;
@@ -301,7 +312,7 @@ int home_prompt_now(struct home_told *told, const struct home *home, const struc
 			    (!first && json_equal(e->state, json_array_get(told->states, i))))
 				continue;
 			if (!k++)
-				fprintf(f, "\n%s: ", area ? area->name : "No area");
+				fprintf(f, "\n%s: ", area ? area->told.name : "No area");
 			else
 				fputs("; ", f);
 			put_state(f, e);

@@ -114,7 +114,9 @@ int talk_now(struct talk *t, struct hearth_err *err)
 
 int talk_user(struct talk *t, const char *text)
 {
-	return add(t, CHAT_USER, strdup(text));
+	char *told;
+
+	return home_said(t->home, text, &told) ? -ENOMEM : add(t, CHAT_USER, told);
 }
 
 int talk_tool(struct talk *t, const char *result)
