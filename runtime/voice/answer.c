@@ -7,6 +7,8 @@
 
 #include "base/mono.h"
 
+#define RETRY_TOKENS 96          /* two calls and their slots */
+
 static bool on_token(void *arg, const struct gen_token *t)
 {
 	struct sched *s = arg;
@@ -127,6 +129,9 @@ static int start(struct sched *s, bool committed)
 		q.tokens = ids.id;
 		q.n_tokens = (uint32_t)ids.n;
 		q.max_tokens = s->opts.max_tokens;
+		/* What it says of a failure is not spoken: only another call counts. */
+		if (s->call_failed && q.max_tokens > RETRY_TOKENS)
+			q.max_tokens = RETRY_TOKENS;
 		q.sample = s->opts.sample;
 		q.prio = GEN_VOICE;
 		q.on_token = on_token;
@@ -232,6 +237,9 @@ static void content_sink(void *ctx, const char *text, size_t n)
 	struct answer *a = &s->answer;
 	size_t i;
 
+	/* After a call that failed its words are not to be trusted: end_reply() has its own. */
+	if (s->call_failed)
+		return;
 	if (grow(&s->content, &s->content_room, s->n_content + n + 1)) {
 		err_set(&s->r->err, -ENOMEM, "out of memory");
 		sched_fail(s, -ENOMEM);
@@ -269,8 +277,13 @@ static void call_sink(void *ctx, size_t index, const char *name, const char *arg
 		result = json_pack("{s:b, s:s}", "success", 0, "error", "the arguments are no JSON object");
 		changes = json_array();
 	}
-	if (!json_is_true(json_object_get(result, "success")))
+	/* What counts is how the calls of the last answer went; the first that failed is told of. */
+	if (!s->n_calls)
+		s->call_failed = false;
+	if (!json_is_true(json_object_get(result, "success")) && !s->call_failed) {
 		s->call_failed = true;
+		home_sorry(result, s->sorry, sizeof(s->sorry));
+	}
 	text = json_dumps(result, JSON_COMPACT);
 	s->calls[s->n_calls].name = strdup(name);
 	s->calls[s->n_calls].arguments = strdup(arguments);
@@ -320,15 +333,23 @@ static void end_reply(struct sched *s)
 {
 	const char *own = NULL;
 
-	if (!s->r->reply || strspn(s->r->reply, " \n\t") == strlen(s->r->reply)) {
-		free(s->r->reply);
-		s->r->reply = NULL;
-		if (s->bad_call)
+	if (s->call_failed || !s->r->reply || strspn(s->r->reply, " \n\t") == strlen(s->r->reply)) {
+		const bool said = s->r->reply && s->r->reply[strspn(s->r->reply, " \n\t")];
+
+		if (said) {
+			answer_speak(s, " ", 1);
+		} else {
+			free(s->r->reply);
+			s->r->reply = NULL;
+		}
+		if (s->call_failed)
+			own = s->sorry;
+		else if (s->bad_call)
 			own = "Sorry, that went wrong.";
 		else if (!json_array_size(s->r->calls))
 			own = "Sorry, I have no answer to that.";
 		else
-			own = s->call_failed ? "Sorry, that did not work." : "Done.";
+			own = "Done.";
 		s->r->fallback = true;
 		answer_speak(s, own, strlen(own));
 	}
@@ -356,7 +377,7 @@ void answer_finish(struct sched *s, bool *ret_more)
 		sched_fail(s, s->r->err.code);
 		return;
 	}
-	if (talk_assistant(s->parts.talk, s->n_content ? s->content : "", s->calls, s->n_calls))
+	if (talk_assistant(s->parts.talk, s->call_failed && !s->n_calls ? s->sorry : s->n_content ? s->content : "", s->calls, s->n_calls))
 		goto memory;
 	for (i = 0; i < s->n_calls; i++)
 		if (talk_tool(s->parts.talk, s->results[i]))

@@ -68,7 +68,8 @@ struct sched {
 	struct chat_call calls[CALLS_MAX];
 	char *results[CALLS_MAX];
 	size_t n_calls;
-	bool call_failed;
+	bool call_failed;      /* of the last answer's calls; what is said then: */
+	char sorry[128];
 	bool bad_call;
 	int64_t answered_ns;       /* when a turn was last answered, 0: none was */
 	int failed;                /* -errno that ends the turn; r->err says why */

@@ -544,12 +544,35 @@ static void a_silent_model_still_gets_an_answer(void **state)
 	script[2] = "@HassTurnOn {\"name\":\"Moon\"}\n";
 	script[3] = "";
 	assert_int_equal(sched_turn_text(sched, "moon on", NULL, &r, &err), 0);
-	assert_string_equal(r.reply, "Sorry, that did not work.");
+	assert_string_equal(r.reply, "Sorry, there is no such device here.");
+	assert_true(r.fallback);
 	turn_result_free(&r);
 	script[4] = "#broken\n";
 	assert_int_equal(sched_turn_text(sched, "x", NULL, &r, &err), 0);
 	assert_string_equal(r.reply, "Sorry, that went wrong.");
 	assert_false(has(&r, TRACE_SPEECH_END));
+	turn_result_free(&r);
+}
+
+static void what_the_model_says_of_a_failed_call_is_not_spoken(void **state)
+{
+	struct hearth_err err;
+	struct turn_result r;
+
+	script[0] = "@HassTurnOn {\"name\":\"Moon\"}\n";
+	script[1] = "Sorry, no device called \"Moon\"Moon\"Moon.";
+	assert_int_equal(sched_turn_text(sched, "moon on", NULL, &r, &err), 0);
+	assert_string_equal(r.reply, "Sorry, there is no such device here.");
+	assert_string_equal(said, "Sorry, there is no such device here.|");
+	assert_true(r.fallback);
+	turn_result_free(&r);
+	/* It may do better; then its words count again. */
+	script[2] = "@HassTurnOn {\"name\":\"Moon\"}\n";
+	script[3] = "@HassTurnOn {\"name\":\"Lamp\"}\n";
+	script[4] = "The lamp is on.";
+	assert_int_equal(sched_turn_text(sched, "lamp on", NULL, &r, &err), 0);
+	assert_string_equal(r.reply, "The lamp is on.");
+	assert_false(r.fallback);
 	turn_result_free(&r);
 }
 
@@ -709,6 +732,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(without_early_work_it_is_the_same_answer, setup_late, teardown),
 		T(a_phrase_that_is_not_said_is_not_answered),
 		T(a_silent_model_still_gets_an_answer),
+		T(what_the_model_says_of_a_failed_call_is_not_spoken),
 		T(tool_rounds_are_bounded),
 		T(a_full_context_forgets_the_oldest_turns_and_says_so),
 		T(an_engine_error_fails_the_turn_and_leaves_the_conversation),
