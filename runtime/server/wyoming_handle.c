@@ -43,6 +43,7 @@ struct talk {
 
 struct assistant {
 	struct service *s;
+	struct home *home;         /* for its names, which do not change; NULL: none */
 	char *system, *tools;
 	json_t *tools_json;
 	struct grammar *grammar;
@@ -71,6 +72,7 @@ void assistant_close(struct assistant *a)
 		for (size_t k = 0; k < a->talk[i].n; k++)
 			turn_done(&a->talk[i].turn[k]);
 	grammar_unref(a->grammar);
+	home_free(a->home);
 	json_decref(a->tools_json);
 	free(a->tools);
 	free(a->system);
@@ -81,7 +83,6 @@ void assistant_close(struct assistant *a)
 int assistant_open(const struct config *cfg, struct service *s, struct assistant **ret, struct hearth_err *err)
 {
 	struct assistant *a = calloc(1, sizeof(*a));
-	struct home *home = NULL;
 	int rc = 0;
 
 	if (!a)
@@ -91,11 +92,10 @@ int assistant_open(const struct config *cfg, struct service *s, struct assistant
 	if (!s->chat)
 		rc = err_set(err, -ENOTSUP, "text cannot be handled: %s", s->chat_why.text);
 	if (!rc && cfg->home) {
-		rc = home_load(cfg->home, &home, err);
-		if (!rc && (home_prompt_system(home, &a->system) ||
-			    home_prompt_tools(home, cfg->wy_full_tools ? HOME_TOOLS_FULL : HOME_TOOLS_COMPACT, &a->tools)))
+		rc = home_load(cfg->home, &a->home, err);
+		if (!rc && (home_prompt_system(a->home, &a->system) ||
+			    home_prompt_tools(a->home, cfg->wy_full_tools ? HOME_TOOLS_FULL : HOME_TOOLS_COMPACT, &a->tools)))
 			rc = err_set(err, -ENOMEM, "out of memory");
-		home_free(home);
 		if (!rc) {
 			a->tools_json = json_loads(a->tools, 0, NULL);
 			rc = grammar_from_tools(a->tools_json, NULL, true, true, &a->grammar, err);
@@ -198,6 +198,8 @@ struct answer {
 	struct client *c;
 	json_t *context;           /* given back as it came */
 	struct turn turn;
+	json_t *own[MAX_CALLS];    /* the calls' arguments in the home's own names; NULL: as they are */
+	char sorry[128];
 	bool streaming, intents;
 };
 
@@ -243,10 +245,54 @@ static void take_call(struct answer *a, const struct run_event *e)
 	}
 }
 
-/* Entities as the protocol has them: a list of name and value. */
-static json_t *intent_json(const struct answer *a, const struct chat_call *k)
+/*
+ * Home Assistant knows its devices by their own names. A call with a name that is none
+ * of the home's is no intent: what it made of it could be anything. False: @a->sorry says so.
+ */
+static bool own_names(struct answer *a)
 {
-	json_t *args = json_loads(k->arguments, 0, NULL), *list = json_array(), *v;
+	const struct home *home = a->c->w->assistant->home;
+
+	for (size_t i = 0; home && i < a->turn.n_calls; i++) {
+		json_t *args = json_loads(a->turn.calls[i].arguments, 0, NULL);
+		int rc = args ? home_own_args(home, a->turn.calls[i].name, args, &a->own[i], a->sorry, sizeof(a->sorry)) : -EINVAL;
+
+		json_decref(args);
+		if (rc) {
+			if (rc != -ENOENT)
+				snprintf(a->sorry, sizeof(a->sorry), "Sorry, that did not work.");
+			return false;
+		}
+	}
+	return true;
+}
+
+/* What is said instead of calls that are not carried out is the turn, too. */
+static bool take_back(struct answer *a)
+{
+	char *said = NULL;
+
+	if (asprintf(&said, "%s%s%s", a->streaming ? a->turn.reply : "", a->streaming ? " " : "", a->sorry) < 0)
+		return false;
+	if (a->streaming)
+		say_event(a->c, "handled-chunk", json_pack("{s:s}", "text", said + strlen(a->turn.reply)), NULL, 0);
+	for (size_t i = 0; i < a->turn.n_calls; i++) {
+		free((char *)a->turn.calls[i].name);
+		free((char *)a->turn.calls[i].arguments);
+		free(a->turn.results[i]);
+		a->turn.results[i] = NULL;
+	}
+	a->turn.n_calls = 0;
+	free(a->turn.reply);
+	a->turn.reply = said;
+	return true;
+}
+
+/* Entities as the protocol has them: a list of name and value. */
+static json_t *intent_json(const struct answer *a, size_t i)
+{
+	const struct chat_call *k = &a->turn.calls[i];
+	json_t *args = a->own[i] ? json_incref(a->own[i]) : json_loads(k->arguments, 0, NULL), *list = json_array(), *v;
 	const char *name;
 
 	/* The model's way to ask for states is a tool of language models; the intent for it is another. */
@@ -275,7 +321,7 @@ static void say_intents(struct answer *a)
 		say_event(c, "intents-start", with_context(a, json_object()), NULL, 0);
 	for (size_t i = 0; i < a->turn.n_calls; i++)
 		if (!a->turn.results[i])
-			say_event(c, "intent", intent_json(a, &a->turn.calls[i]), NULL, 0);
+			say_event(c, "intent", intent_json(a, i), NULL, 0);
 	if (many)
 		say_event(c, "intents-stop", with_context(a, json_object()), NULL, 0);
 }
@@ -375,7 +421,10 @@ void handle_text(struct client *c, const json_t *d, bool intents)
 		say_event(c, intents ? "not-recognized" : "not-handled", with_context(&a, json_pack("{s:s}", "text", "")), NULL, 0);
 		return;
 	}
-	a.turn.user = strdup(text);
+	if (c->w->assistant->home)
+		home_said(c->w->assistant->home, text, &a.turn.user);
+	else
+		a.turn.user = strdup(text);
 	a.turn.reply = calloc(1, 1);
 	rc = a.turn.user && a.turn.reply ? 0 : err_set(&err, -ENOMEM, "out of memory");
 	for (bool again = true; again && !rc;) {
@@ -387,6 +436,8 @@ void handle_text(struct client *c, const json_t *d, bool intents)
 		tok_ids_free(&ids);
 		again = !rc && !a.streaming && tell_time(&a, before);
 	}
+	if (!rc && intents_of(&a.turn) && !own_names(&a) && !take_back(&a))
+		rc = err_set(&err, -ENOMEM, "out of memory");
 	if (rc) {
 		if (rc == -ESHUTDOWN)
 			say_stopping(c);
@@ -411,4 +462,6 @@ void handle_text(struct client *c, const json_t *d, bool intents)
 		remember(c->w->assistant, id, &a.turn);
 	else
 		turn_done(&a.turn);
+	for (size_t i = 0; i < MAX_CALLS; i++)
+		json_decref(a.own[i]);
 }

@@ -339,6 +339,27 @@ def test_handle(d):
     check(w.read()[0] == "pong", "a client that leaves while it is answered harms nobody")
 
 
+def test_names(_):
+    """Names with characters that the model was not taught: it finds them, and Home Assistant gets them as they are."""
+    names = ("TV/Hifi", "Lamp (old)", "Lamp, left", "A&B", "Lamp_1", "Zoë", "Straße", "O’Brien", "Hall – left", "Кухня", "厨房", "50% Lamp")
+    for name in names:
+        with tempfile.TemporaryDirectory() as dir:
+            with open(os.path.join(dir, "home.yaml"), "w") as f:
+                f.write("areas: [{name: Kitchen}, {name: Hall}, {name: Büro/Flur}]\nentities:\n"
+                        "  - {name: Hall Light, domain: light, area: Hall, state: 'off'}\n  - {name: Awning, domain: cover, device_class: awning, area: Hall, state: closed}\n"
+                        f"  - {{name: {json.dumps(name, ensure_ascii=False)}, aliases: [wonder light], domain: light, area: Büro/Flur, state: 'off'}}\n"
+                        "  - {name: Oven, domain: switch, area: Kitchen, state: 'off'}\n")
+            n = Daemon(text=f"model: {{path: {{model}}, context: 2048, sessions: 1, threads: 2}}\nhttp: {{port: 0}}\nspeech: {{home: {dir}/home.yaml}}\n"
+                            "wyoming: {enabled: true, zeroconf: false, listen: [{unix: {dir}/handle.sock, services: [handle, intent]}]}\n")
+            w = Strict(os.path.join(n.dir.name, "handle.sock"))
+            for text in ("turn on the wonder light", "turn off " + name):
+                w.send("transcript", {"text": text})
+                ev = w.until("handled-stop", "not-handled", "intent", "intents-stop", "error")
+                got = [(e["name"], e["value"]) for k in ev if k[0] == "intent" for e in k[1]["entities"] if e["name"] == "name"]
+                check(got == [("name", name)], f"{text}: the device {name}, by its own name", ev)
+            n.stop()
+
+
 def test_wake(d):
     w = Strict(d.ports[1])
 
@@ -469,7 +490,7 @@ def main():
     d.ports = [int(l.rsplit(":", 1)[1]) for l in d.text().splitlines() if "on tcp://" in l]
     d.sock = os.path.join(d.dir.name, "handle.sock")
     only = sys.argv[1:]
-    for fn in (test_describe, test_framing, test_speech, test_noise, test_wake, test_handle, test_zeroconf, test_no_zeroconf, test_no_descriptors):
+    for fn in (test_describe, test_framing, test_speech, test_noise, test_wake, test_handle, test_names, test_zeroconf, test_no_zeroconf, test_no_descriptors):
         if only and fn.__name__[5:] not in only:
             continue
         try:
