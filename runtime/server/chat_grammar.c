@@ -281,6 +281,8 @@ bool chat_choice(struct service *s, struct http_req *r, struct chat_request *q)
 			http_error(r, 400, "invalid_value", "tool_choice", "\"tool_choice\" asks for a call, but \"tools\" is empty");
 			return false;
 		}
+		/* Its calls never go out; without them it would say that it did what was asked. */
+		q->no_calls = q->no_calls && !q->home;
 		return true;
 	}
 	return q->no_calls || choose(s, r, q, tools, name, parallel, forced);

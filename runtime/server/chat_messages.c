@@ -112,10 +112,14 @@ static bool calls_of(struct http_req *r, struct chat_request *q, const json_t *j
 	return ok;
 }
 
-/* What the configuration lets a conversation begin with that has no system message; how many messages of @m. -1: no memory. */
-static int begin_with(struct service *s, struct chat_request *q, struct chat_msg *m)
+/*
+ * What the configuration lets a conversation begin with that has no system message; how
+ * many messages of @m. -1: no memory. The home model never saw a home without its tools,
+ * and answers nonsense about one: where the client brings none, *ret_tools is the home's.
+ */
+static int begin_with(struct service *s, struct chat_request *q, struct chat_msg *m, char **ret_tools)
 {
-	char *system = NULL, *now = NULL;
+	char *system = NULL, *now = NULL, *tools = NULL;
 	struct home_told *told = NULL;
 	struct tm tm;
 	int rc;
@@ -133,18 +137,39 @@ static int begin_with(struct service *s, struct chat_request *q, struct chat_msg
 		rc = home_told_new(&told);
 	if (!rc)
 		rc = home_prompt_now(told, s->home, &tm, NULL, &now);
+	if (!rc && !q->has_tools)
+		rc = home_prompt_tools(s->home, HOME_TOOLS_COMPACT, &tools);
 	pthread_mutex_unlock(&s->home_lock);
 	home_told_free(told);
 	system = chat_own(q, system);
 	now = chat_own(q, now);
-	if (rc || !system || !now)
+	tools = chat_own(q, tools);
+	if (rc || !system || !now || (!tools && !q->has_tools))
 		return -1;
+	q->home = tools != NULL;
+	*ret_tools = tools;
 	m[0] = (struct chat_msg){ .role = CHAT_SYSTEM, .content = system };
 	m[1] = (struct chat_msg){ .role = CHAT_SYSTEM, .content = now };
 	return 2;
 }
 
-static bool messages(struct service *s, struct http_req *r, struct chat_request *q, struct chat_msg **ret, size_t *ret_n)
+/* A question about the home has its names as the model is told them. */
+static bool home_names(struct service *s, struct chat_request *q, struct chat_msg *m, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		char *said = NULL;
+
+		if (m[i].role != CHAT_USER)
+			continue;
+		m[i].content = home_said(s->home, m[i].content, &said) ? NULL : chat_own(q, said);
+		if (!m[i].content)
+			return false;
+	}
+	return true;
+}
+
+/* *ret_tools: the home's, where they belong to what it begins with; else as it was. */
+static bool messages(struct service *s, struct http_req *r, struct chat_request *q, struct chat_msg **ret, size_t *ret_n, char **ret_tools)
 {
 	const json_t *list = json_object_get(q->body, "messages"), *told = q->form == CHAT_FORM_RESPONSE ? json_object_get(q->body, "instructions") : NULL;
 	const char *name = chat_name(q, "messages");
@@ -196,8 +221,8 @@ static bool messages(struct service *s, struct http_req *r, struct chat_request 
 	if (!has_system || told) {
 		struct chat_msg first[2] = { { .role = CHAT_SYSTEM, .content = json_string_value(told) } };
 
-		more = told ? 1 : begin_with(s, q, first);
-		if (more < 0) {
+		more = told ? 1 : begin_with(s, q, first, ret_tools);
+		if (more < 0 || (q->home && !home_names(s, q, m, *ret_n))) {
 			http_error(r, 500, NULL, NULL, "out of memory");
 			return false;
 		}
@@ -213,6 +238,7 @@ bool chat_encode_messages(struct service *s, struct http_req *r, struct chat_req
 	const json_t *tools = json_object_get(q->body, "tools"), *kw = json_object_get(q->body, "chat_template_kwargs");
 	const char *effort = json_string_value(json_object_get(q->body, "reasoning_effort"));
 	struct chat_opts co = { 0 };
+	char *home_tools = NULL;
 	struct chat_msg *m;
 	struct hearth_err err = { 0 };
 	struct chat_text text = { 0 };
@@ -256,8 +282,15 @@ bool chat_encode_messages(struct service *s, struct http_req *r, struct chat_req
 			}
 		}
 	}
-	if (!messages(s, r, q, &m, &n))
+	if (!messages(s, r, q, &m, &n, &home_tools))
 		return false;
+	if (q->home) {
+		const json_t *temp = json_object_get(q->body, "temperature");
+
+		co.tools = home_tools;
+		if (!said(temp))
+			q->sample.temp = 0;
+	}
 	if (ret_prompt) {
 		rc = chat_render(s->chat, m, n, &co, &text, &err);
 		if (!rc)

@@ -7,6 +7,9 @@
 
 #include "gguf/digest.h"
 
+#define HOME_ANSWER 256u        /* tokens, where the client gives no limit: a sentence about the home is shorter */
+#define HOME_CALL_WORDS "Sorry, only questions about the home are answered here; nothing was changed."
+
 void chat_request_done(struct chat_request *q)
 {
 	for (size_t i = 0; i < q->n_owned; i++)
@@ -207,7 +210,7 @@ struct run_opts chat_request_run(const struct chat_request *q, struct service *s
 		.service = s, .tokens = q->tokens.id, .n_tokens = q->tokens.n, .max_tokens = q->max_tokens,
 		.sample = q->sample, .stop = q->stop, .n_stop = q->n_stop, .prio = q->prio, .who = http_who(r),
 		.conversation = q->conversation, .cache_key = q->cache_key, .pin_tokens = q->pin_tokens, .pin_seconds = q->pin_seconds,
-		.mode = q->mode, .grammar = q->grammar, .no_calls = q->no_calls, .raw = !q->chat, .whole = !q->stream,
+		.mode = q->mode, .grammar = q->grammar, .no_calls = q->no_calls, .call_words = q->home ? HOME_CALL_WORDS : NULL, .raw = !q->chat, .whole = !q->stream,
 		.thinking = q->thinking, .wait_ms = (int)s->request_seconds * 1000, .gone = gone, .gone_arg = r,
 	};
 }
@@ -233,6 +236,8 @@ static bool room(struct service *s, struct http_req *r, struct chat_request *q)
 		q->max_tokens = most - (uint32_t)q->tokens.n;
 	if (cap && q->max_tokens > cap)
 		q->max_tokens = cap;
+	if (q->home && !q->max_given && q->max_tokens > HOME_ANSWER)
+		q->max_tokens = HOME_ANSWER;
 	return true;
 }
 

@@ -27,6 +27,7 @@ struct chat_request {
 	const char *stop[CHAT_MAX_STOP];
 	uint32_t n_stop, n;
 	bool stream, include_usage, thinking, logprobs, has_tools;
+	bool home;                 /* it begins with the configured home, and brings no tools: questions about it are answered */
 	uint32_t top_logprobs;
 	enum gen_prio prio;
 	uint64_t conversation, cache_key;   /* 0: none */

@@ -27,6 +27,8 @@ struct run {
 
 	enum run_mode mode;
 	bool no_calls, raw, whole;
+	const char *call_words;
+	bool call_said;
 	uint32_t left;             /* tokens that may still come */
 	struct grammar *grammar;
 	struct gmatch *match;
@@ -69,11 +71,22 @@ static void sink_reasoning(void *ctx, const char *s, size_t n)
 	on_text(ctx, RUN_REASONING, s, n);
 }
 
+static void say_call_words(struct run *r)
+{
+	if (!r->call_said)
+		on_text(r, RUN_CONTENT, r->call_words, strlen(r->call_words));
+	r->call_said = true;
+}
+
 static void sink_call(void *ctx, size_t index, const char *name, const char *arguments)
 {
 	struct run *r = ctx;
 
 	/* No tools were offered: a call of them is words, and whoever asked knows no other answer. */
+	if (r->mode == RUN_FREE && r->call_words) {
+		say_call_words(r);
+		return;
+	}
 	if (r->mode == RUN_FREE) {
 		on_text(r, RUN_CONTENT, marker, MARKER_LEN);
 		on_text(r, RUN_CONTENT, "{\"name\": \"", 10);
@@ -95,7 +108,12 @@ static void sink_call(void *ctx, size_t index, const char *name, const char *arg
  */
 static void sink_bad_call(void *ctx, const char *raw, size_t n, const char *why)
 {
-	on_text(ctx, RUN_CONTENT, raw, n);
+	struct run *r = ctx;
+
+	if (r->mode == RUN_FREE && r->call_words)
+		say_call_words(r);
+	else
+		on_text(r, RUN_CONTENT, raw, n);
 }
 
 /* Looks for the marker at the end of what was written; bytes after it go to the grammar. */
@@ -274,6 +292,7 @@ int run_start(const struct run_opts *o, struct run **ret, struct hearth_err *err
 	r->who = o->who;
 	r->mode = o->mode;
 	r->no_calls = o->no_calls;
+	r->call_words = o->call_words;
 	r->raw = o->raw;
 	r->left = o->max_tokens;
 	r->whole = o->whole;

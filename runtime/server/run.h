@@ -9,7 +9,8 @@
  *                 tool_choice required)
  *   RUN_LAZY      free text until the model writes <tool_call>; from there the
  *                 grammar holds
- * With @no_calls the tool-call marker itself is forbidden.
+ * With @no_calls the tool-call marker itself is forbidden. In RUN_FREE a call is
+ * words, since nobody offered tools; with @call_words it is those, once.
  */
 #ifndef HEARTH_SERVER_RUN_H
 #define HEARTH_SERVER_RUN_H
@@ -34,6 +35,7 @@ struct run_opts {
 	uint32_t pin_tokens, pin_seconds;
 	enum run_mode mode;
 	struct grammar *grammar;   /* referenced; NULL with RUN_FREE */
+	const char *call_words;    /* static; NULL: as the model wrote it */
 	bool no_calls, raw;        /* raw: text is not taken apart (completions) */
 	bool whole;                /* events are wanted at the end, all at once */
 	bool thinking;             /* a think block comes first; a grammar begins after it */

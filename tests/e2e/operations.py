@@ -334,6 +334,36 @@ def test_begin_with():
     s, j, _ = call(d, "POST", "/v1/chat/completions", {"messages": [{"role": "user", "content": "is the front door locked"}], "temperature": 0, "max_tokens": 40}, key=None)
     check(s == 200 and "lock" in j["choices"][0]["message"]["content"].lower(), "a bare question about it is answered", j)
     print("# " + json.dumps(j["choices"][0]["message"]["content"]))
+    check("<tools>" in p and '"name": "HassTurnOn"' in p, "the home's tools are in the prompt, as the model was taught", p)
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+    mine = call(d, "POST", "/apply-template", {"messages": [{"role": "user", "content": "hi"}], "tools": [tool]}, key=None)[1]["prompt"]
+    check("HassTurnOn" not in mine and '"name": "f"' in mine.replace('":"', '": "') and home["instructions"] in mine, "unless the client brings its own", mine)
+
+    def ask(text, path="/v1/chat/completions", **more):
+        s, j, _ = call(d, "POST", path, dict({"messages": [{"role": "user", "content": text}]} if "chat" in path else {"input": text}, **more), key=None)
+        if s != 200:
+            return s, j
+        c = j["choices"][0] if "chat" in path else None
+        return (c["message"]["content"], c) if c else (j["output"][0]["content"][0]["text"], j)
+
+    # No temperature and no limit given, as most clients ask: what is true in docs/examples/home.yaml.
+    for text, words, never in (("is the front door locked", ("unlocked",), ()), ("which lights are on", ("Wall Lamp", "Hall Light", "Bedside Lamp"), ("Kitchen", "Floor Lamp", "Bathroom")),
+                               ("how bright is the wall lamp", ("80",), ()), ("is the kitchen light on", ("off",), ()), ("what is on the shopping list", ("bread", "butter"), ())):
+        first, c = ask(text)
+        check(isinstance(first, str) and all(w.lower() in first.lower() for w in words) and not any(w in first for w in never), "asked without a temperature: " + text, c)
+        check(ask(text)[0] == first, "and the same again: " + text)
+    text, j = ask("which lights are on", "/v1/responses")
+    check("Wall Lamp" in text and "Kitchen" not in text, "a response as well", j)
+    for more in ({}, {"tool_choice": "none"}):
+        text, c = ask("turn on the kitchen light", **more)
+        check("nothing was changed" in text and "<tool_call>" not in text and "tool_calls" not in c["message"] and c["finish_reason"] == "stop", "a command is not carried out, and is said not to be", c)
+    chunks = t.stream(d, "/v1/chat/completions", {"messages": [{"role": "user", "content": "turn on the kitchen light"}], "stream": True})
+    text = "".join(c["choices"][0]["delta"].get("content") or "" for c in chunks if c["choices"])
+    check("nothing was changed" in text and "<tool_call>" not in text, "nor in a stream", chunks)
+    check(not [x for x in call(d, "GET", "/v1/home", key=None)[1]["state"] if x["name"] == "Kitchen Light" and x["state"]["state"] == "on"], "and nothing has changed")
+    text, c = ask("which lights are on", temperature=2, seed=1)
+    s, j, _ = call(d, "POST", "/v1/chat/completions", {"messages": [{"role": "user", "content": "which lights are on"}], "temperature": 2, "seed": 2}, key=None)
+    check(s == 200 and j["usage"]["completion_tokens"] <= 256 and c["finish_reason"] in ("stop", "length"), "without a limit an answer has at most 256 tokens, however wild", j)
     check(d.stop() == 0, "it ends cleanly")
 
 
