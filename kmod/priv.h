@@ -339,15 +339,19 @@ int hearth_ioctl_pool_remove(void *who, void *arg);
 int hearth_ioctl_pool_get(void *who, void *arg);
 
 /* region.c */
+struct hearth_region *hearth_region_new(u64 bytes, const char *label);
+void hearth_region_extents_free(struct hearth_region *r);
 void hearth_region_put(struct hearth_region *r);
 bool hearth_region_purge(struct hearth_region *r);
 void hearth_region_figures(struct hearth_region *r, struct hearth_ioc_region_get *a);
 void hearth_quarantine_work(struct work_struct *w);
-int hearth_ioctl_alloc(void *who, void *arg);
 int hearth_ioctl_find(void *who, void *arg);
 int hearth_ioctl_region_get(void *who, void *arg);
 int hearth_ioctl_drop(void *who, void *arg);
 long hearth_region_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
+
+/* region_alloc.c */
+int hearth_ioctl_alloc(void *who, void *arg);
 
 /* selftest.c */
 int hearth_selftest(void);
