@@ -194,6 +194,12 @@ struct hearth_region {
 
 /* What the private_data of a region's file points to: the region itself. */
 
+/* Whether a region's file gives its holder more than a look. Needs no lock. */
+static inline bool hearth_may_write(const struct file *file)
+{
+	return file->f_mode & FMODE_WRITE;
+}
+
 struct hearth_conn {
 	struct list_head list;		/* hearth.conns, hearth.lock */
 	bool admin;			/* only ever becomes true */
@@ -345,13 +351,17 @@ void hearth_region_put(struct hearth_region *r);
 bool hearth_region_purge(struct hearth_region *r);
 void hearth_region_figures(struct hearth_region *r, struct hearth_ioc_region_get *a);
 void hearth_quarantine_work(struct work_struct *w);
-int hearth_ioctl_find(void *who, void *arg);
 int hearth_ioctl_region_get(void *who, void *arg);
-int hearth_ioctl_drop(void *who, void *arg);
 long hearth_region_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 
 /* region_alloc.c */
 int hearth_ioctl_alloc(void *who, void *arg);
+
+/* region_name.c */
+void hearth_region_unname(struct hearth_region *r);
+int hearth_ioctl_keep(void *who, void *arg);
+int hearth_ioctl_find(void *who, void *arg);
+int hearth_ioctl_drop(void *who, void *arg);
 
 /* selftest.c */
 int hearth_selftest(void);

@@ -8,7 +8,6 @@
  */
 #include <linux/delay.h>
 #include <linux/file.h>
-#include <linux/jhash.h>
 #include <linux/module.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -276,12 +275,6 @@ err:
 
 /* -- purge --------------------------------------------------------------------- */
 
-static void region_unname(struct hearth_region *r)
-{
-	hash_del(&r->by_name);
-	r->kept = false;
-}
-
 /*
  * Takes the memory of an offered region. False, and nothing has changed, when
  * something outside holds pages of it, or it is being mapped, exported, sealed
@@ -327,16 +320,11 @@ bool hearth_region_purge(struct hearth_region *r)
 	hearth_wake(r->pool);
 	if (r->kept) {
 		/* Nobody can find it any more; its reference goes without our lock. */
-		region_unname(r);
+		hearth_region_unname(r);
 		list_add_tail(&r->dead, &hearth.quarantine);
 		mod_delayed_work(hearth.wq, &hearth.quarantine_work, 0);
 	}
 	return true;
-}
-
-static bool may_write(struct file *file)
-{
-	return file->f_mode & FMODE_WRITE;
 }
 
 static int ioctl_offer(void *who, void *arg)
@@ -348,7 +336,7 @@ static int ioctl_offer(void *who, void *arg)
 
 	if (a->reserved)
 		return -EINVAL;
-	if (!may_write(file))
+	if (!hearth_may_write(file))
 		return -EACCES;
 	mutex_lock(&hearth.lock);
 	mutex_lock(&r->lock);
@@ -377,7 +365,7 @@ static int ioctl_take_back(void *who, void *arg)
 
 	if (a->reserved || a->reserved2)
 		return -EINVAL;
-	if (!may_write(file))
+	if (!hearth_may_write(file))
 		return -EACCES;
 	mutex_lock(&hearth.lock);
 	mutex_lock(&r->lock);
@@ -410,7 +398,7 @@ static int ioctl_seal(void *who, void *arg)
 
 	if (a->reserved)
 		return -EINVAL;
-	if (!may_write(file))
+	if (!hearth_may_write(file))
 		return -EACCES;
 	if (down_write_killable(&r->gate))
 		return -EINTR;
@@ -438,213 +426,6 @@ static int ioctl_seal(void *who, void *arg)
 	mutex_unlock(&r->lock);
 out:
 	up_write(&r->gate);
-	return ret;
-}
-
-/* -- names --------------------------------------------------------------------- */
-
-static u32 name_hash(const char *name)
-{
-	return jhash(name, strnlen(name, HEARTH_REGION_NAME_MAX), 0);
-}
-
-static struct hearth_region *region_named(struct hearth_pool *pool, const char *name)
-{
-	struct hearth_region *r;
-
-	hash_for_each_possible(pool->names, r, by_name, name_hash(name)) {
-		if (!strncmp(r->name, name, HEARTH_REGION_NAME_MAX))
-			return r;
-	}
-	return NULL;
-}
-
-static int ioctl_keep(void *who, void *arg)
-{
-	struct file *file = who;
-	struct hearth_region *r = file->private_data;
-	struct hearth_ioc_keep *a = arg;
-	int ret;
-
-	if (a->reserved)
-		return -EINVAL;
-	ret = args_name(a->name, HEARTH_REGION_NAME_MAX);
-	if (ret)
-		return ret;
-	if (!may_write(file))
-		return -EACCES;
-	mutex_lock(&hearth.lock);
-	if (r->purged) {
-		ret = -ESTALE;
-	} else if (r->kept) {
-		ret = -EBUSY;
-	} else if (region_named(r->pool, a->name)) {
-		ret = -EEXIST;
-	} else {
-		memcpy(r->name, a->name, sizeof(r->name));
-		memcpy(r->digest, a->digest, sizeof(r->digest));
-		r->kept = true;
-		hash_add(r->pool->names, &r->by_name, name_hash(r->name));
-		kref_get(&r->ref);
-	}
-	mutex_unlock(&hearth.lock);
-	return ret;
-}
-
-/* The owner is gone: its region is charged to who found it. */
-static int region_move(struct hearth_region *r, struct hearth_tenant *to,
-		       struct hearth_refusal *out)
-{
-	struct hearth_tenant *from = r->tenant;
-	struct hearth_budget *a = from->budgets[r->pool->index], *b = to->budgets[r->pool->index];
-	struct budget_refusal ref = {};
-	struct extent *e;
-	int ret;
-
-	lockdep_assert_held(&hearth.lock);
-	if (r->offered)
-		WARN_ON(budget_purgeable(&a->b, -(s64)r->bytes));
-	ret = budget_move(&a->b, &b->b, r->bytes, &ref);
-	if (r->offered)
-		WARN_ON(budget_purgeable(ret ? &a->b : &b->b, r->bytes));
-	if (ret == -ENOSPC)
-		hearth_refusal_fill(out, &ref);
-	if (ret)
-		return ret;
-	if (r->offered)
-		list_move_tail(&r->offer, &b->offered);
-	r->tenant = to;
-	/* What it writes there is not for those who had it before. */
-	for (e = r->first; e; e = e->link)
-		hearth_pool_owner(r->pool, e->start, e->size, to->id);
-	to->regions++;
-	from->regions--;
-	hearth_pressure_tenant(a);
-	hearth_pressure_tenant(b);
-	hearth_tenant_maybe_free(from);
-	return 0;
-}
-
-/* Whether @conn may have it, and how; the charge moves when it has to. */
-static int region_claim(struct hearth_conn *conn, struct hearth_region *r, u32 flags,
-			struct hearth_refusal *out)
-{
-	/* For good where it is; sealed a moment later, mmap refuses all the same. */
-	bool own = r->tenant == conn->tenant, sealed = READ_ONCE(r->sealed);
-
-	lockdep_assert_held(&hearth.lock);
-	if (!own && !hearth_may_join(conn, r->tenant))
-		return -EACCES;
-	if (sealed && (flags & HEARTH_FIND_WRITE))
-		return -EROFS;
-	if (own)
-		return 0;
-	if (r->tenant->connections)
-		return sealed ? 0 : -EBUSY;
-	return region_move(r, conn->tenant, out);
-}
-
-/* What @a asks for, if it is there. */
-static int find_named(const struct hearth_conn *conn, struct hearth_ioc_find *a,
-		      struct hearth_region **ret_r)
-{
-	struct hearth_region *r;
-	struct hearth_pool *pool;
-
-	lockdep_assert_held(&hearth.lock);
-	pool = hearth_pool_get(a->pool);
-	r = pool ? region_named(pool, a->name) : NULL;
-	if (!conn->tenant)
-		return -ENOTCONN;
-	if (!r)
-		return -ENOENT;
-	if (!(a->flags & HEARTH_FIND_ANY_DIGEST) &&
-	    memcmp(r->digest, a->digest, HEARTH_DIGEST_MAX)) {
-		a->out_region = r->id;
-		return -ENOENT;
-	}
-	*ret_r = r;
-	return 0;
-}
-
-int hearth_ioctl_find(void *who, void *arg)
-{
-	struct hearth_ioc_find *a = arg;
-	struct hearth_conn *conn = who;
-	struct hearth_region *r, *now;
-	struct file *file;
-	int ret, fd;
-
-	ret = args_flags(a->flags, HEARTH_FIND_ANY_DIGEST | HEARTH_FIND_WRITE);
-	if (ret)
-		return ret;
-	ret = args_name(a->name, HEARTH_REGION_NAME_MAX);
-	if (ret)
-		return ret;
-	fd = get_unused_fd_flags(O_CLOEXEC);
-	if (fd < 0)
-		return fd;
-
-again:
-	mutex_lock(&hearth.lock);
-	ret = find_named(conn, a, &r);
-	if (!ret)
-		kref_get(&r->ref);
-	mutex_unlock(&hearth.lock);
-	if (ret)
-		goto err_fd;
-	/* The file before the claim, and without the lock: only the claim changes anything. */
-	file = hearth_file_new(r, a->flags & HEARTH_FIND_WRITE);
-	hearth_region_put(r);
-	if (IS_ERR(file)) {
-		ret = PTR_ERR(file);
-		goto err_fd;
-	}
-	mutex_lock(&hearth.lock);
-	ret = find_named(conn, a, &now);
-	if (!ret && now == r)
-		ret = region_claim(conn, r, a->flags, &a->out_refusal);
-	if (!ret && now == r) {
-		a->out_fd = fd;
-		a->out_region = r->id;
-		a->out_bytes = r->bytes;
-	}
-	mutex_unlock(&hearth.lock);
-	if (!ret && now == r) {
-		fd_install(fd, file);
-		return 0;
-	}
-	fput(file);
-	/* Dropped meanwhile, and another of that name was kept. */
-	if (!ret)
-		goto again;
-err_fd:
-	put_unused_fd(fd);
-	return ret;
-}
-
-int hearth_ioctl_drop(void *who, void *arg)
-{
-	struct hearth_ioc_drop *a = arg;
-	struct hearth_conn *conn = who;
-	struct hearth_region *r = NULL;
-	int ret = 0;
-
-	if (a->reserved)
-		return -EINVAL;
-	mutex_lock(&hearth.lock);
-	if (a->region <= ULONG_MAX)
-		r = xa_load(&hearth.regions, a->region);
-	if (!r || !r->kept)
-		ret = -ENOENT;
-	else if (!conn->admin && r->tenant != conn->tenant)
-		ret = -EPERM;
-	else
-		region_unname(r);
-	mutex_unlock(&hearth.lock);
-	/* The reference that it was kept by is ours now. */
-	if (!ret)
-		hearth_region_put(r);
 	return ret;
 }
 
@@ -709,7 +490,7 @@ static int ioctl_get(void *who, void *arg)
 	mutex_lock(&hearth.lock);
 	hearth_region_figures(r, a);
 	mutex_unlock(&hearth.lock);
-	if (!may_write(file))
+	if (!hearth_may_write(file))
 		a->out_flags |= HEARTH_REGION_READONLY;
 	return 0;
 }
@@ -730,7 +511,7 @@ static int ioctl_share(void *who, void *arg)
 	if (a->reserved)
 		return -EINVAL;
 	write = a->flags & HEARTH_SHARE_WRITE;
-	if (write && !may_write(file))
+	if (write && !hearth_may_write(file))
 		return -EACCES;
 	mutex_lock(&r->lock);
 	if (r->purged)
@@ -764,7 +545,7 @@ static int ioctl_export(void *who, void *arg)
 		return ret;
 	if (a->reserved)
 		return -EINVAL;
-	if ((a->flags & HEARTH_EXPORT_WRITE) && !may_write(file))
+	if ((a->flags & HEARTH_EXPORT_WRITE) && !hearth_may_write(file))
 		return -EACCES;
 	return hearth_ioctl_export(file->private_data, a->flags & HEARTH_EXPORT_WRITE, a);
 }
@@ -778,7 +559,7 @@ static const struct hearth_ioctl region_ioctls[] = {
 	OP(TAKE_BACK, hearth_ioc_take_back, reserved2, true, ioctl_take_back),
 	OP(REGION_GET, hearth_ioc_region_get, region, true, ioctl_get),
 	OP(SEAL, hearth_ioc_seal, reserved, false, ioctl_seal),
-	OP(KEEP, hearth_ioc_keep, digest, false, ioctl_keep),
+	OP(KEEP, hearth_ioc_keep, digest, false, hearth_ioctl_keep),
 	OP(SHARE, hearth_ioc_share, reserved, true, ioctl_share),
 	OP(EXPORT, hearth_ioc_export, reserved, true, ioctl_export),
 };
