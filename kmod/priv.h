@@ -192,6 +192,12 @@ struct hearth_region {
 	atomic_t files;
 };
 
+/* Where it is charged. hearth.lock: the tenant may change. */
+static inline struct hearth_budget *hearth_region_budget(const struct hearth_region *r)
+{
+	return r->tenant->budgets[r->pool->index];
+}
+
 /* What the private_data of a region's file points to: the region itself. */
 
 /* Whether a region's file gives its holder more than a look. Needs no lock. */
@@ -347,15 +353,18 @@ int hearth_ioctl_pool_get(void *who, void *arg);
 /* region.c */
 struct hearth_region *hearth_region_new(u64 bytes, const char *label);
 void hearth_region_extents_free(struct hearth_region *r);
+bool hearth_region_idle(const struct hearth_region *r);
 void hearth_region_put(struct hearth_region *r);
 bool hearth_region_purge(struct hearth_region *r);
 void hearth_region_figures(struct hearth_region *r, struct hearth_ioc_region_get *a);
 void hearth_quarantine_work(struct work_struct *w);
 int hearth_ioctl_region_get(void *who, void *arg);
-long hearth_region_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 
 /* region_alloc.c */
 int hearth_ioctl_alloc(void *who, void *arg);
+
+/* region_ioctl.c */
+long hearth_region_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 
 /* region_name.c */
 void hearth_region_unname(struct hearth_region *r);
