@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Pools: made when the module is loaded, or at run time by the administrator.
- *
- * A pool's address space is cut into blocks. A block that the pool gave back
- * (it was shrunk, or the system ran out of memory) leaves a hole: its range is
- * taken in the extent map by ABSENT, and growing fills holes first. So memory
- * can be given back wherever a whole block is free.
  */
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -26,12 +21,6 @@ module_param(scratch, charp, 0444);
 MODULE_PARM_DESC(scratch, "the same, kind scratch");
 module_param(account, charp, 0444);
 MODULE_PARM_DESC(account, "pool for charges alone, made at load: SIZE[KMG]");
-
-static char absent_mark;
-#define ABSENT ((void *)&absent_mark)
-
-/* Spare nodes that are always there, for giving back when nothing can be had. */
-#define SPARES_KEPT 16
 
 struct hearth_pool *hearth_pool_get(u32 id)
 {
@@ -69,114 +58,6 @@ struct hearth_pool *hearth_pool_pick(u32 id, u32 flags, const char *name)
 	return best;
 }
 
-/* @n nodes for a map, hung together; not under hearth.lock. All or nothing. */
-int hearth_nodes_get(u32 n, struct extent **ret_list)
-{
-	struct extent *e, *list = NULL;
-
-	while (n--) {
-		e = kzalloc(sizeof(*e), GFP_KERNEL);
-		if (!e) {
-			hearth_nodes_free(list);
-			return -ENOMEM;
-		}
-		e->next = list;
-		list = e;
-	}
-	*ret_list = list;
-	return 0;
-}
-
-void hearth_nodes_free(struct extent *list)
-{
-	struct extent *next;
-
-	for (; list; list = next) {
-		next = list->next;
-		kfree(list);
-	}
-}
-
-void hearth_nodes_put(struct hearth_pool *pool, struct extent **list)
-{
-	struct extent *e;
-
-	lockdep_assert_held(&hearth.lock);
-	while ((e = *list)) {
-		*list = e->next;
-		pool->overhead += sizeof(*e);
-		extent_spare_put(&pool->map, e);
-	}
-}
-
-/* How many nodes should be got: none while half of those to be kept are there. */
-u32 hearth_nodes_short(const struct hearth_pool *pool)
-{
-	const u32 want = SPARES_KEPT + EXTENT_SPARE_ALLOC;
-
-	lockdep_assert_held(&hearth.lock);
-	return pool->map.n_spare < want - SPARES_KEPT / 2 ? want - pool->map.n_spare : 0;
-}
-
-/* At least @n spare nodes in the map; for the administrator, who may hold others up. */
-int hearth_spares(struct hearth_pool *pool, u32 n)
-{
-	struct extent *e;
-
-	lockdep_assert_held(&hearth.lock);
-	while (pool->map.n_spare < n + SPARES_KEPT) {
-		e = kzalloc(sizeof(*e), GFP_KERNEL);
-		if (!e)
-			return pool->map.n_spare >= n ? 0 : -ENOMEM;
-		pool->overhead += sizeof(*e);
-		extent_spare_put(&pool->map, e);
-	}
-	return 0;
-}
-
-static void spares_trim(struct hearth_pool *pool, u32 keep)
-{
-	struct extent *e;
-
-	while (pool->map.n_spare > keep) {
-		e = extent_spare_get(&pool->map);
-		pool->overhead -= sizeof(*e);
-		kfree(e);
-	}
-}
-
-static u64 block_overhead(const struct hearth_block *blk)
-{
-	/* The table's slot, the struct, and the list of pages. */
-	return sizeof(void *) + sizeof(*blk) + (blk->parts ? PAGE_SIZE : 0);
-}
-
-/* Puts a block at an index that has none. */
-static int block_put(struct hearth_pool *pool, u64 index, struct hearth_block *blk)
-{
-	int ret;
-
-	ret = xa_err(xa_store(&pool->blocks, index, blk, GFP_KERNEL));
-	if (ret)
-		return ret;
-	pool->by_kind[blk->kind] += BLOCK_SIZE_;
-	pool->overhead += block_overhead(blk);
-	return 0;
-}
-
-/* Out of the pool, and before @list, which is freed when hearth.lock is not held any more. */
-static void block_take(struct hearth_pool *pool, u64 index, struct hearth_block **list)
-{
-	struct hearth_block *blk = xa_erase(&pool->blocks, index);
-
-	if (!blk)
-		return;
-	pool->by_kind[blk->kind] -= BLOCK_SIZE_;
-	pool->overhead -= block_overhead(blk);
-	blk->next = *list;
-	*list = blk;
-}
-
 /* Frees a pool that nobody can see any more, also one half made. */
 static void pool_free(struct hearth_pool *pool)
 {
@@ -193,7 +74,7 @@ static void pool_free(struct hearth_pool *pool)
 		next = e->next;
 		kfree(e);
 	}
-	spares_trim(pool, 0);
+	hearth_spares_trim(pool, 0);
 	kfree(pool);
 }
 
@@ -291,7 +172,7 @@ static int pool_fill(struct hearth_pool *pool, u64 bytes)
 		return -ENOMEM;
 	ret = blocks_get(pool, 0, n, list);
 	for (i = 0; !ret && i < n; i++) {
-		ret = block_put(pool, i, list[i]);
+		ret = hearth_pool_block_put(pool, i, list[i]);
 		put = i + !ret;
 	}
 	for (i = put; i < n; i++)
@@ -550,60 +431,6 @@ static void pool_resized(struct hearth_pool *pool)
 	hearth_wake(pool);
 }
 
-/* Whole free blocks inside a free extent. */
-static u64 whole_blocks(const struct extent *e)
-{
-	u64 first = ALIGN(e->start, BLOCK_SIZE_);
-	u64 end = ALIGN_DOWN(e->start + e->size, BLOCK_SIZE_);
-
-	return e->state == EXTENT_FREE && end > first ? (end - first) >> BLOCK_SHIFT : 0;
-}
-
-static u64 free_blocks(const struct hearth_pool *pool)
-{
-	const struct extent *e;
-	u64 n = 0;
-
-	for (e = pool->map.first; e; e = e->next)
-		n += whole_blocks(e);
-	return n;
-}
-
-/* Holes at the end of the map are cut off. */
-static void trim_tail(struct hearth_pool *pool)
-{
-	struct extent *e;
-
-	while ((e = pool->map.last) && e->state == EXTENT_USED && e->owner == ABSENT) {
-		u64 start = e->start;
-
-		extent_free(&pool->map, e);
-		if (WARN_ON(extent_resize(&pool->map, start)))
-			break;
-	}
-}
-
-/* Makes holes of up to @n free blocks, from the end, and adds them to @list; allocates nothing. */
-static u64 blocks_drop(struct hearth_pool *pool, u64 n, struct hearth_block **list)
-{
-	struct extent *e, *hole;
-	u64 done = 0, at;
-
-	while (done < n) {
-		for (e = pool->map.last; e && !whole_blocks(e); e = e->prev)
-			;
-		if (!e || pool->map.n_spare < EXTENT_SPARE_ALLOC)
-			break;
-		at = ALIGN_DOWN(e->start + e->size, BLOCK_SIZE_) - BLOCK_SIZE_;
-		if (WARN_ON(extent_alloc_at(&pool->map, at, BLOCK_SIZE_, ABSENT, &hole)))
-			break;
-		block_take(pool, at >> BLOCK_SHIFT, list);
-		done++;
-	}
-	trim_tail(pool);
-	return done;
-}
-
 static int pool_shrink(struct hearth_pool *pool, u64 bytes, struct hearth_block **dropped,
 		       struct hearth_refusal *out)
 {
@@ -613,7 +440,8 @@ static int pool_shrink(struct hearth_pool *pool, u64 bytes, struct hearth_block 
 
 	lockdep_assert_held(&hearth.lock);
 	if (pool->kind != HEARTH_POOL_ACCOUNT) {
-		if (bytes >= pool->bp.charged && bytes >= pool->bp.min_sum && free_blocks(pool) < n)
+		if (bytes >= pool->bp.charged && bytes >= pool->bp.min_sum &&
+		    hearth_pool_free_blocks(pool) < n)
 			return -EBUSY;
 		ret = hearth_spares(pool, 2 * n + EXTENT_SPARE_ALLOC);
 		if (ret)
@@ -625,55 +453,10 @@ static int pool_shrink(struct hearth_pool *pool, u64 bytes, struct hearth_block 
 	if (ret)
 		return ret;
 	if (pool->kind != HEARTH_POOL_ACCOUNT) {
-		WARN_ON(blocks_drop(pool, n, dropped) != n);
-		spares_trim(pool, 2 * SPARES_KEPT);
+		WARN_ON(hearth_pool_blocks_drop(pool, n, dropped) != n);
+		hearth_spares_trim(pool, 2 * HEARTH_SPARES_KEPT);
 	}
 	return 0;
-}
-
-/* Where block number @k of a growth goes: the first hole, else the end. */
-static struct extent *first_hole(struct hearth_pool *pool)
-{
-	struct extent *e;
-
-	for (e = pool->map.first; e; e = e->next) {
-		if (e->state == EXTENT_USED && e->owner == ABSENT)
-			return e;
-	}
-	return NULL;
-}
-
-/* Puts one block in: into a hole, or at the end. */
-static int block_add(struct hearth_pool *pool, struct hearth_block *blk)
-{
-	struct extent *hole = first_hole(pool);
-	u64 at = hole ? hole->start : pool->map.size;
-	int ret;
-
-	ret = block_put(pool, at >> BLOCK_SHIFT, blk);
-	if (ret)
-		return ret;
-	if (hole) {
-		extent_free(&pool->map, hole);
-		return 0;
-	}
-	ret = hearth_spares(pool, EXTENT_SPARE_ALLOC) ?:
-	      extent_resize(&pool->map, at + BLOCK_SIZE_);
-	if (ret) {
-		xa_erase(&pool->blocks, at >> BLOCK_SHIFT);
-		pool->by_kind[blk->kind] -= BLOCK_SIZE_;
-		pool->overhead -= block_overhead(blk);
-	}
-	return ret;
-}
-
-/* RESERVED: the struct is new, its pages are those that lie at its place. */
-static void block_place(struct hearth_pool *pool, struct hearth_block *blk)
-{
-	struct extent *hole = first_hole(pool);
-	u64 at = hole ? hole->start : pool->map.size;
-
-	blk->large = pfn_to_page(PHYS_PFN(pool->base + at));
 }
 
 /*
@@ -689,12 +472,12 @@ static int pool_grow(struct hearth_pool *pool, struct hearth_block **list, u64 n
 	lockdep_assert_held(&hearth.lock);
 	for (i = 0; !ret && i < n; i++) {
 		if (pool->backing == HEARTH_BACKING_RESERVED)
-			block_place(pool, list[i]);
-		ret = block_add(pool, list[i]);
+			hearth_pool_block_place(pool, list[i]);
+		ret = hearth_pool_block_add(pool, list[i]);
 		if (!ret)
 			list[i] = NULL;
 		else
-			blocks_drop(pool, i, dropped);
+			hearth_pool_blocks_drop(pool, i, dropped);
 	}
 	if (!ret)
 		WARN_ON(budget_pool_resize(&pool->bp, pool->bp.size + (n << BLOCK_SHIFT), NULL));
@@ -801,7 +584,7 @@ u64 hearth_pool_hand_back(struct hearth_pool *pool, struct hearth_block **droppe
 		n--;
 	if (!n)
 		return 0;
-	done = blocks_drop(pool, min(n, free_blocks(pool)), dropped);
+	done = hearth_pool_blocks_drop(pool, min(n, hearth_pool_free_blocks(pool)), dropped);
 	if (done) {
 		WARN_ON(budget_pool_resize(&pool->bp, pool->bp.size - (done << BLOCK_SHIFT), NULL));
 		pool->unannounced = true;

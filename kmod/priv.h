@@ -75,6 +75,7 @@
 #define HEARTH_TENANTS_MAX	4096
 #define HEARTH_QUEUE		256	/* events that a connection can hold */
 #define HEARTH_NAMES_BITS	7	/* a pool is less than 2 KiB: memory may be in pieces */
+#define HEARTH_SPARES_KEPT	16	/* nodes of a map: for giving back when nothing can be had */
 
 #define BLOCK_SHIFT		21
 #define BLOCK_SIZE_		(1UL << BLOCK_SHIFT)
@@ -335,11 +336,6 @@ void hearth_netlink_event(const struct hearth_event_record *ev);
 int hearth_pools_init(void);
 void hearth_pools_exit(void);
 struct hearth_pool *hearth_pool_get(u32 id);
-int hearth_spares(struct hearth_pool *pool, u32 n);
-int hearth_nodes_get(u32 n, struct extent **ret_list);
-void hearth_nodes_put(struct hearth_pool *pool, struct extent **list);
-void hearth_nodes_free(struct extent *list);
-u32 hearth_nodes_short(const struct hearth_pool *pool);
 u64 hearth_pool_hand_back(struct hearth_pool *pool, struct hearth_block **dropped);
 bool hearth_pool_regrow(u64 bytes);
 void hearth_pools_announce(void);
@@ -349,6 +345,19 @@ int hearth_ioctl_pool_create(void *who, void *arg);
 int hearth_ioctl_pool_resize(void *who, void *arg);
 int hearth_ioctl_pool_remove(void *who, void *arg);
 int hearth_ioctl_pool_get(void *who, void *arg);
+
+/* pool_map.c */
+int hearth_nodes_get(u32 n, struct extent **ret_list);
+void hearth_nodes_put(struct hearth_pool *pool, struct extent **list);
+void hearth_nodes_free(struct extent *list);
+u32 hearth_nodes_short(const struct hearth_pool *pool);
+int hearth_spares(struct hearth_pool *pool, u32 n);
+void hearth_spares_trim(struct hearth_pool *pool, u32 keep);
+int hearth_pool_block_put(struct hearth_pool *pool, u64 index, struct hearth_block *blk);
+int hearth_pool_block_add(struct hearth_pool *pool, struct hearth_block *blk);
+void hearth_pool_block_place(struct hearth_pool *pool, struct hearth_block *blk);
+u64 hearth_pool_blocks_drop(struct hearth_pool *pool, u64 n, struct hearth_block **list);
+u64 hearth_pool_free_blocks(const struct hearth_pool *pool);
 
 /* region.c */
 struct hearth_region *hearth_region_new(u64 bytes, const char *label);
