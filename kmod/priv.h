@@ -336,13 +336,9 @@ void hearth_netlink_event(const struct hearth_event_record *ev);
 int hearth_pools_init(void);
 void hearth_pools_exit(void);
 struct hearth_pool *hearth_pool_get(u32 id);
-u64 hearth_pool_hand_back(struct hearth_pool *pool, struct hearth_block **dropped);
-bool hearth_pool_regrow(u64 bytes);
-void hearth_pools_announce(void);
 void hearth_pool_figures(struct hearth_pool *pool, struct hearth_ioc_pool_get *a);
 struct hearth_pool *hearth_pool_pick(u32 id, u32 flags, const char *name);
 int hearth_ioctl_pool_create(void *who, void *arg);
-int hearth_ioctl_pool_resize(void *who, void *arg);
 int hearth_ioctl_pool_remove(void *who, void *arg);
 int hearth_ioctl_pool_get(void *who, void *arg);
 
@@ -358,6 +354,12 @@ int hearth_pool_block_add(struct hearth_pool *pool, struct hearth_block *blk);
 void hearth_pool_block_place(struct hearth_pool *pool, struct hearth_block *blk);
 u64 hearth_pool_blocks_drop(struct hearth_pool *pool, u64 n, struct hearth_block **list);
 u64 hearth_pool_free_blocks(const struct hearth_pool *pool);
+
+/* pool_size.c */
+u64 hearth_pool_hand_back(struct hearth_pool *pool, struct hearth_block **dropped);
+bool hearth_pool_regrow(u64 bytes);
+void hearth_pools_announce(void);
+int hearth_ioctl_pool_resize(void *who, void *arg);
 
 /* region.c */
 struct hearth_region *hearth_region_new(u64 bytes, const char *label);
