@@ -1,26 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Pools: made when the module is loaded, or at run time by the administrator.
+ * Pools: found, made, removed, looked at. One is made without hearth.lock, which
+ * may take long, and is its maker's alone until it is published; it is removed
+ * under the lock, when nothing is charged in it and nobody waits, and freed
+ * after. What it is made of is in pool_map.c and memory.c, its size in
+ * pool_size.c.
  */
 #include <linux/mm.h>
-#include <linux/module.h>
 #include <linux/of.h>
 #include <linux/of_reserved_mem.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
 #include "priv.h"
-#include "trace.h"
-
-static char *weights, *kv, *scratch, *account;
-module_param(weights, charp, 0444);
-MODULE_PARM_DESC(weights, "pool made at load: SIZE[KMG], or node:NAME[,SIZE] for a reserved-memory node");
-module_param(kv, charp, 0444);
-MODULE_PARM_DESC(kv, "the same, kind kv");
-module_param(scratch, charp, 0444);
-MODULE_PARM_DESC(scratch, "the same, kind scratch");
-module_param(account, charp, 0444);
-MODULE_PARM_DESC(account, "pool for charges alone, made at load: SIZE[KMG]");
 
 struct hearth_pool *hearth_pool_get(u32 id)
 {
@@ -268,7 +260,8 @@ static int pool_publish(struct hearth_pool *pool, u64 bytes)
 	return 0;
 }
 
-static int pool_create(const char *name, u32 kind, u32 backing, u64 bytes, const char *node,
+/* Not under hearth.lock: memory is got, and looked at, for long. */
+int hearth_pool_create(const char *name, u32 kind, u32 backing, u64 bytes, const char *node,
 		       u32 *ret_id)
 {
 	struct hearth_pool *pool;
@@ -330,75 +323,6 @@ static void pool_unpublish(struct hearth_pool *pool)
 	hearth.n_pools--;
 }
 
-/* SIZE, or node:NAME[,SIZE]. A node that cannot serve falls back to SIZE. */
-static int pool_from_param(const char *kind_name, u32 kind, const char *text)
-{
-	char name[HEARTH_NAME_MAX] = "", node[HEARTH_REGION_NAME_MAX] = "";
-	const char *p = text, *comma;
-	u64 bytes = 0;
-	char *end;
-	u32 id;
-	int ret;
-
-	strscpy(name, kind_name, sizeof(name));
-	if (!strncmp(p, "node:", 5) && kind != HEARTH_POOL_ACCOUNT) {
-		p += 5;
-		comma = strchrnul(p, ',');
-		if (comma - p >= sizeof(node) || comma == p)
-			goto bad;
-		memcpy(node, p, comma - p);
-		p = *comma ? comma + 1 : NULL;
-	}
-	if (p) {
-		bytes = memparse(p, &end);
-		if (*end || end == p || !bytes)
-			goto bad;
-		if (kind != HEARTH_POOL_ACCOUNT && bytes & (BLOCK_SIZE_ - 1)) {
-			bytes = ALIGN_DOWN(bytes, BLOCK_SIZE_);
-			pr_warn("hearth: %s=%s is no multiple of 2 MiB: %llu KiB\n", kind_name,
-				text, bytes >> 10);
-			if (!bytes)
-				goto bad;
-		}
-	}
-	ret = -ENODEV;
-	if (*node)
-		ret = pool_create(name, kind, HEARTH_BACKING_RESERVED, bytes, node, &id);
-	if (ret && *node && bytes) {
-		pr_warn("hearth: pool %s falls back to the page allocator\n", name);
-		memset(node, 0, sizeof(node));
-	}
-	if (ret && bytes)
-		ret = pool_create(name, kind, kind == HEARTH_POOL_ACCOUNT ? HEARTH_BACKING_NONE :
-				  HEARTH_BACKING_BUDDY, bytes, node, &id);
-	if (ret)
-		pr_err("hearth: pool %s could not be made from \"%s\": error %d\n", name, text, ret);
-	return ret;
-bad:
-	pr_err("hearth: %s=%s is not SIZE[KMG]%s\n", kind_name, text,
-	       kind == HEARTH_POOL_ACCOUNT ? "" : " or node:NAME[,SIZE]");
-	return -EINVAL;
-}
-
-/*
- * A parameter that cannot be understood fails the load; a pool that cannot be
- * had does not, so that the others and the device are there.
- */
-int hearth_pools_init(void)
-{
-	static const char * const names[] = { "weights", "kv", "scratch", "account" };
-	const char *const texts[] = { weights, kv, scratch, account };
-	u32 i;
-
-	for (i = 0; i < ARRAY_SIZE(names); i++) {
-		if (texts[i] && *texts[i] && pool_from_param(names[i], i, texts[i]) == -EINVAL) {
-			hearth_pools_exit();
-			return -EINVAL;
-		}
-	}
-	return 0;
-}
-
 void hearth_pools_exit(void)
 {
 	u32 i;
@@ -431,7 +355,7 @@ int hearth_ioctl_pool_create(void *who, void *arg)
 		return ret;
 	if (a->reserved)
 		return -EINVAL;
-	return pool_create(a->name, a->kind, a->backing, a->bytes, a->node, &a->out_pool);
+	return hearth_pool_create(a->name, a->kind, a->backing, a->bytes, a->node, &a->out_pool);
 }
 
 int hearth_ioctl_pool_remove(void *who, void *arg)

@@ -333,11 +333,12 @@ void hearth_netlink_exit(void);
 void hearth_netlink_event(const struct hearth_event_record *ev);
 
 /* pool.c */
-int hearth_pools_init(void);
 void hearth_pools_exit(void);
 struct hearth_pool *hearth_pool_get(u32 id);
 void hearth_pool_figures(struct hearth_pool *pool, struct hearth_ioc_pool_get *a);
 struct hearth_pool *hearth_pool_pick(u32 id, u32 flags, const char *name);
+int hearth_pool_create(const char *name, u32 kind, u32 backing, u64 bytes, const char *node,
+		       u32 *ret_id);
 int hearth_ioctl_pool_create(void *who, void *arg);
 int hearth_ioctl_pool_remove(void *who, void *arg);
 int hearth_ioctl_pool_get(void *who, void *arg);
@@ -354,6 +355,9 @@ int hearth_pool_block_add(struct hearth_pool *pool, struct hearth_block *blk);
 void hearth_pool_block_place(struct hearth_pool *pool, struct hearth_block *blk);
 u64 hearth_pool_blocks_drop(struct hearth_pool *pool, u64 n, struct hearth_block **list);
 u64 hearth_pool_free_blocks(const struct hearth_pool *pool);
+
+/* pool_param.c */
+int hearth_pools_init(void);
 
 /* pool_size.c */
 u64 hearth_pool_hand_back(struct hearth_pool *pool, struct hearth_block **dropped);
