@@ -401,13 +401,18 @@ bool hearth_may_join(const struct hearth_conn *conn, const struct hearth_tenant 
 int hearth_pick_args(u32 flags, const char *name);
 struct hearth_tenant *hearth_tenant_pick(u32 id, u32 flags, const char *name);
 void hearth_tenant_figures(struct hearth_tenant *t, struct hearth_ioc_tenant_get *a);
-void hearth_budget_figures(struct hearth_budget *hb, struct hearth_ioc_budget_get *a);
+int hearth_tenant_new(const char *name, u32 class, u32 priority, struct hearth_tenant **ret_t);
+void hearth_tenant_publish(struct hearth_tenant *t, u32 id);
+void hearth_tenant_free(struct hearth_tenant *t);
 void hearth_tenant_maybe_free(struct hearth_tenant *t);
 int hearth_budgets_for_pool(struct hearth_pool *pool);
 void hearth_budgets_drop_pool(struct hearth_pool *pool);
 int hearth_ioctl_join(void *who, void *arg);
 int hearth_ioctl_tenant_get(void *who, void *arg);
 int hearth_ioctl_tenant_remove(void *who, void *arg);
+
+/* tenant_budget.c */
+void hearth_budget_figures(struct hearth_budget *hb, struct hearth_ioc_budget_get *a);
 int hearth_ioctl_budget_get(void *who, void *arg);
 int hearth_ioctl_budget_set(void *who, void *arg);
 
