@@ -83,7 +83,6 @@ static int node_range(const char *name, phys_addr_t *ret_base, u64 *ret_bytes)
 	struct reserved_mem *rmem;
 	phys_addr_t base, end;
 	const char *why = NULL;
-	unsigned long pfn;
 
 	parent = of_find_node_by_path("/reserved-memory");
 	np = of_get_child_by_name(parent, name);
@@ -110,14 +109,6 @@ static int node_range(const char *name, phys_addr_t *ret_base, u64 *ret_bytes)
 		pr_err("hearth: node %s has no whole block of 2 MiB\n", name);
 		return -ENODEV;
 	}
-	for (pfn = PHYS_PFN(base); pfn < PHYS_PFN(end); pfn++) {
-		if (!pfn_valid(pfn) || !PageReserved(pfn_to_page(pfn)) ||
-		    page_count(pfn_to_page(pfn)) != 1) {
-			pr_err("hearth: node %s cannot be a pool: page %#lx is not reserved memory in the linear map\n",
-			       name, pfn - PHYS_PFN(base));
-			return -ENODEV;
-		}
-	}
 	if (end - base != rmem->size)
 		pr_info("hearth: node %s: %llu of %llu KiB used, whole blocks of 2 MiB\n", name,
 			(u64)(end - base) >> 10, (u64)rmem->size >> 10);
@@ -132,6 +123,22 @@ static int node_range(const char *name, phys_addr_t *ret_base, u64 *ret_bytes)
 	return -ENODEV;
 }
 #endif
+
+/* Its pages serve, and nobody has one; not for a node that is in a pool. */
+static int node_check(const struct hearth_pool *pool)
+{
+	unsigned long pfn = PHYS_PFN(pool->base), end = pfn + PHYS_PFN(pool->node_bytes);
+
+	for (; pfn < end; pfn++) {
+		if (!pfn_valid(pfn) || !PageReserved(pfn_to_page(pfn)) ||
+		    page_count(pfn_to_page(pfn)) != 1) {
+			pr_err("hearth: node %s cannot be a pool: page %#lx is not reserved memory in the linear map\n",
+			       pool->node, pfn - PHYS_PFN(pool->base));
+			return -ENODEV;
+		}
+	}
+	return 0;
+}
 
 /* -- making and removing -------------------------------------------------------- */
 
@@ -287,10 +294,11 @@ int hearth_pool_create(const char *name, u32 kind, u32 backing, u64 bytes, const
 	mutex_unlock(&hearth.lock);
 	ret = taken ? -EEXIST : pool_check(pool, &bytes);
 	if (!ret && backing == HEARTH_BACKING_RESERVED) {
-		/* Before its pages are looked at again. */
+		/* Before its pages are looked at: those of a pool may be in use. */
 		mutex_lock(&hearth.lock);
 		ret = node_taken(pool) ? -EEXIST : 0;
 		mutex_unlock(&hearth.lock);
+		ret = ret ?: node_check(pool);
 	}
 	pool->target = bytes;
 	if (!ret && kind != HEARTH_POOL_ACCOUNT)

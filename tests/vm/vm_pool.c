@@ -231,6 +231,9 @@ static void reserved_nodes_serve(void)
 	EXPECT_EQ(a.out_extents, 1);
 	m = vm_map(a.out_fd, 48 * MiB, PROT_READ | PROT_WRITE);
 	memset(m, 0x37, 48 * MiB);
+	/* The same answer while its pages are in use. */
+	EXPECT_ERR(EEXIST, create("res2", HEARTH_POOL_WEIGHTS, HEARTH_BACKING_RESERVED, 0,
+				  "hearth-weights", NULL));
 	EXPECT(!pipe(pipefd));
 	iov.base = m + 5 * MiB;
 	iov.len = PAGE;
