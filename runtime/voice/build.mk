@@ -6,6 +6,7 @@ RT_SRCS += \
 	runtime/voice/audio.c \
 	runtime/voice/ear.c \
 	runtime/voice/lexicon.c \
+	runtime/voice/offset.c \
 	runtime/voice/phrasebook.c \
 	runtime/voice/phrases.c \
 	runtime/voice/resample.c \
@@ -42,6 +43,7 @@ silero-convert_SRCS := tools/silero_convert.c
 TESTS += \
 	test_audio \
 	test_ear \
+	test_offset \
 	test_ring \
 	test_speech \
 	test_stt_model \

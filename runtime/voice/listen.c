@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/mono.h"
+#include "voice/offset.h"
 
 #define BLOCK 320               /* 20 ms: what a sound card gives at a time */
 #define NS_PER_SAMPLE (1000000000.0 / AUDIO_RATE)
@@ -26,6 +27,7 @@ struct listen {
 	atomic_bool stop;
 
 	struct audio_in *in;
+	struct offset offset;
 	struct vad *vad;
 	struct stt *stt;
 	struct mailbox *box;
@@ -265,8 +267,10 @@ static void *run(void *arg)
 		}
 		while (n > 0 && have < BLOCK) {
 			n = audio_in_read(l->in, pcm + have, BLOCK - have, &err);
-			if (n > 0)
+			if (n > 0) {
+				offset_remove(&l->offset, pcm + have, (size_t)n, pcm + have);
 				have += (size_t)n;
+			}
 		}
 		if (n < 0) {
 			struct mail m = { .kind = MAIL_SOURCE_FAILED, .status = (int)n, .ns = mono_ns(), .err = err };
@@ -321,6 +325,7 @@ int listen_start(struct listen *l, struct audio_in *in, struct vad *vad, struct 
 		 uint64_t *next_id, struct trace *trace)
 {
 	l->in = in;
+	l->offset = (struct offset){ 0 };
 	l->vad = vad;
 	l->stt = stt;
 	l->box = box;

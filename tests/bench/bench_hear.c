@@ -20,6 +20,7 @@
 #include "base/mono.h"
 #include "home/home.h"
 #include "voice/audio.h"
+#include "voice/offset.h"
 #include "voice/sched.h"
 #include "voice/stt_decoder.h"
 #include "voice/stt_model.h"
@@ -183,6 +184,7 @@ static enum stt_verdict hear(size_t n, const char *label)
 static size_t load(const char *path)
 {
 	struct hearth_err err = { 0 };
+	struct offset offset = { 0 };
 	struct audio_in *in;
 	size_t n = LEAD;
 	ssize_t got;
@@ -190,8 +192,10 @@ static size_t load(const char *path)
 	if (audio_in_wav(path, 16000, &in, &err))
 		die(err.text);
 	memset(pcm, 0, LEAD * sizeof(*pcm));
-	while (n + 1024 + TAIL < ROOM && (got = audio_in_read(in, pcm + n, 1024, &err)) > 0)
+	while (n + 1024 + TAIL < ROOM && (got = audio_in_read(in, pcm + n, 1024, &err)) > 0) {
+		offset_remove(&offset, pcm + n, (size_t)got, pcm + n);
 		n += (size_t)got;
+	}
 	audio_in_close(in);
 	memset(pcm + n, 0, TAIL * sizeof(*pcm));
 	sound_s += (double)n / 16000;

@@ -366,7 +366,7 @@ static struct audio_in *sound(const char *score)
 	memcpy(wav + 20, &one, 2); memcpy(wav + 22, &one, 2); memcpy(wav + 24, &rate, 4); memcpy(wav + 28, &per_s, 4);
 	memcpy(wav + 32, &two, 2); memcpy(wav + 34, &bits, 2); memcpy(wav + 36, "data", 4); memcpy(wav + 40, &bytes, 4);
 	for (i = 0; i < n; i++)
-		pcm[i] = score[i / 1600] == 's' ? 8000 : 0;
+		pcm[i] = score[i / 1600] == 's' ? i % 16 < 8 ? 8000 : -8000 : 0; /* a constant would be no sound */
 	if (audio_in_mem(wav, 44 + bytes, AUDIO_RATE, &in, &err))
 		fail_msg("%s", err.text);
 	return in;
