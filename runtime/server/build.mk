@@ -14,6 +14,7 @@ RT_SRCS += \
 	runtime/server/embed_api.c \
 	runtime/server/feed.c \
 	runtime/server/flow.c \
+	runtime/server/gate.c \
 	runtime/server/grammars.c \
 	runtime/server/home_api.c \
 	runtime/server/http.c \

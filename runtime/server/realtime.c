@@ -18,12 +18,12 @@
 #include <time.h>
 
 #include "grammar/schema.h"
+#include "server/gate.h"
 #include "server/realtime_priv.h"
 #include "server/service.h"
 #include "server/speech.h"
 #include "server/websocket.h"
 #include "voice/resample.h"
-#include "voice/vad.h"
 
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rt_session *all[MAX_SESSIONS];
@@ -176,10 +176,8 @@ static void update(struct rt_session *c, const json_t *event)
 		if (json_is_boolean(v))
 			c->interrupt = json_is_true(v);
 		/* What was being said belongs to the old settings. */
-		hearing_drop(c->hearing);
-		c->hearing = NULL;
 		c->n_buffer = 0;
-		if (c->server_vad && rt_open_vad(c, &err))
+		if (rt_open_gate(c, &err))
 			rt_send_error(c, event, "server_error", NULL, err.text);
 	}
 	/* Clients name voices of OpenAI's; there is one voice here, and session.updated says which. */
@@ -350,11 +348,8 @@ void rt_take_event(struct rt_session *c, const char *text, size_t n)
 		rt_commit(c, e);
 	} else if (!strcmp(type, "input_audio_buffer.clear")) {
 		c->n_buffer = 0;
-		hearing_drop(c->hearing);
-		c->hearing = NULL;
-		if (c->vad)
-			vad_reset(c->vad);
-		c->pushed = c->sent = 0;
+		if (c->gate)
+			gate_reset(c->gate);
 		rt_send_event(c, "input_audio_buffer.cleared", json_object());
 	} else if (!strcmp(type, "conversation.item.create")) {
 		create_item(c, e);
@@ -390,7 +385,8 @@ void rt_session_free(struct rt_session *c)
 	json_decref(c->tool_choice);
 	rt_ask_done(&c->ask);
 	resample_free(c->down);
-	vad_close(c->vad);
+	gate_close(c->gate);
+	free(c->said);
 	pthread_mutex_destroy(&c->lock);
 	keyring_drop(c->s->keys, c->who);
 	free(c);
@@ -419,7 +415,7 @@ static void serve(void *arg, int fd, const char *extra, size_t n_extra)
 		all[slot] = c;
 	pthread_mutex_unlock(&all_lock);
 	if (slot >= 0 && websocket_open(fd, extra, n_extra, MAX_MESSAGE, &c->ws) == 0) {
-		if (resample_new(RATE, STT_RATE, &c->down, &err) || rt_open_vad(c, &err))
+		if (resample_new(RATE, STT_RATE, &c->down, &err) || rt_open_gate(c, &err))
 			rt_send_error(c, NULL, "server_error", NULL, err.text);
 		rt_send_event(c, "session.created", json_pack("{s:o}", "session", session_json(c)));
 		while (!c->shutting && (rc = websocket_read(c->ws, 500, &text, &n)) >= 0) {
@@ -430,7 +426,8 @@ static void serve(void *arg, int fd, const char *extra, size_t n_extra)
 			rt_look_after_hearing(c);
 		}
 		rt_end_response(c, true);
-		hearing_drop(c->hearing);
+		gate_close(c->gate);
+		c->gate = NULL;
 		websocket_close(c->ws);
 	}
 	pthread_mutex_lock(&all_lock);

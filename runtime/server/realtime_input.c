@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "server/base64.h"
+#include "server/gate.h"
 #include "server/service.h"
 #include "server/speech.h"
 #include "voice/resample.h"
@@ -42,32 +43,27 @@ static void transcription_failed(struct rt_session *c, const char *code, const c
 		   "error", "type", "transcription_error", "code", code, "message", why));
 }
 
-/* The utterance under way is over: its text becomes a turn and, where asked, an answer. */
-static void finish_turn(struct rt_session *c, bool respond_now)
+/* What was said is known: its text becomes a turn and, where asked, an answer. @text NULL: it is none, for @why. */
+static void finish_turn(struct rt_session *c, const char *text, const char *code, const char *why, bool respond_now)
 {
-	struct stt_result r;
-	struct hearth_err err = { 0 };
-	int rc = hearing_end(c->hearing, &r, &err);
-
-	c->hearing = NULL;
 	rt_send_event(c, "input_audio_buffer.committed", json_pack("{s:s,s:o}", "item_id", c->turn_item, "previous_item_id", rt_previous(c, c->turn_item)));
-	if (rc || r.verdict != STT_COMMAND) {
-		transcription_failed(c, rc ? "failed" : "not_understood", rc ? err.text : stt_verdict_name(r.verdict));
+	if (!text) {
+		transcription_failed(c, code, why);
 		return;
 	}
-	add_user_turn(c, c->turn_item, r.text);
+	add_user_turn(c, c->turn_item, text);
 	if (respond_now)
 		rt_begin_response(c, NULL);
 }
 
-/* On the recogniser's thread, between hearing_begin() and its end: turn_item stands still. */
+/* On the recogniser's thread, while the gate hears: turn_item stands still. */
 static void on_partial(void *arg, const char *text)
 {
 	struct rt_session *c = arg;
 	size_t same = strlen(c->partial);
 
-	/* A delta cannot be taken back; "completed" carries the whole text. */
-	if (strncmp(text, c->partial, same) || !text[same])
+	/* A delta cannot be taken back; "completed" carries the whole text, of more than one utterance too. */
+	if (c->said || strncmp(text, c->partial, same) || !text[same])
 		return;
 	rt_send_event(c, "conversation.item.input_audio_transcription.delta", json_pack("{s:s,s:i,s:s}", "item_id", c->turn_item, "content_index", 0, "delta", text + same));
 	snprintf(c->partial, sizeof(c->partial), "%s", text);
@@ -83,65 +79,75 @@ static int64_t now_ms(void)
 
 void rt_look_after_hearing(struct rt_session *c)
 {
-	if (!c->hearing || now_ms() - c->audio_at < STALL_MS)
+	if (!gate_hears(c->gate) || now_ms() - c->audio_at < STALL_MS)
 		return;
 	/* The recogniser is one for all: who sends nothing lets go of it. */
-	hearing_drop(c->hearing);
-	c->hearing = NULL;
-	if (c->vad)
-		vad_reset(c->vad);
-	c->pushed = c->sent = 0;
+	gate_reset(c->gate);
 	rt_send_error(c, NULL, "audio_timeout", NULL, "no audio came for 10 s in the middle of a turn; the turn is dropped");
 	transcription_failed(c, "audio_timeout", "no audio came for 10 s");
 }
 
-static void send_until(struct rt_session *c, int64_t end)
+static void on_started(void *arg, int64_t at)
 {
-	while (c->hearing && c->sent < end) {
-		int64_t k = HISTORY - c->sent % HISTORY;
+	struct rt_session *c = arg;
 
-		if (k > end - c->sent)
-			k = end - c->sent;
-		hearing_push(c->hearing, &c->ring[c->sent % HISTORY], (size_t)k);
-		c->sent += k;
+	if (!c->server_vad)
+		return;
+	rt_make_id(c, "item", c->turn_item);
+	rt_send_event(c, "input_audio_buffer.speech_started", json_pack("{s:I,s:s}", "audio_start_ms", (json_int_t)(at * 1000 / STT_RATE), "item_id", c->turn_item));
+	if (c->interrupt && atomic_load(&c->running)) {
+		atomic_store(&c->interrupted, true);
+		atomic_store(&c->cancel, true);
 	}
+	c->partial[0] = 0;
 }
 
-static void on_vad(void *ctx, const struct vad_event *e)
+static void on_stopped(void *arg, int64_t at, enum gate_stop how)
 {
-	struct rt_session *c = ctx;
-	struct hearth_err err = { 0 };
-	int64_t at = e->at < 0 ? 0 : e->at;
+	struct rt_session *c = arg;
 
-	switch (e->kind) {
-	case VAD_START:
-		rt_make_id(c, "item", c->turn_item);
-		rt_send_event(c, "input_audio_buffer.speech_started", json_pack("{s:I,s:s}", "audio_start_ms", (json_int_t)(at * 1000 / STT_RATE), "item_id", c->turn_item));
-		if (c->interrupt && atomic_load(&c->running)) {
-			atomic_store(&c->interrupted, true);
-			atomic_store(&c->cancel, true);
-		}
-		c->sent = at < c->pushed - HISTORY ? c->pushed - HISTORY : at;
-		c->partial[0] = 0;
-		if (hearing_begin(c->s->speech, WAIT_MS, on_partial, c, &c->hearing, &err))
-			rt_send_error(c, NULL, "busy", NULL, err.text);
-		break;
-	case VAD_END:
-		rt_send_event(c, "input_audio_buffer.speech_stopped", json_pack("{s:I,s:s}", "audio_end_ms", (json_int_t)(at * 1000 / STT_RATE), "item_id", c->turn_item));
-		if (c->hearing)
-			finish_turn(c, c->create_response);
-		else
-			transcription_failed(c, "busy", "the recogniser was busy with others while this was said");
-		break;
-	case VAD_BLIP:
-		hearing_drop(c->hearing);
-		c->hearing = NULL;
-		rt_send_event(c, "input_audio_buffer.speech_stopped", json_pack("{s:I,s:s}", "audio_end_ms", (json_int_t)(at * 1000 / STT_RATE), "item_id", c->turn_item));
+	if (!c->server_vad)
+		return;
+	rt_send_event(c, "input_audio_buffer.speech_stopped", json_pack("{s:I,s:s}", "audio_end_ms", (json_int_t)(at * 1000 / STT_RATE), "item_id", c->turn_item));
+	if (how == GATE_MISSED)
+		transcription_failed(c, "busy", "the recogniser was busy with others while this was said");
+	else if (how == GATE_BLIP)
 		transcription_failed(c, "too_short", "that was too short to be speech");
-		break;
-	default:
-		break;
+}
+
+/* What a committed buffer holds is one turn, be it one utterance or more. */
+static void gather(struct rt_session *c, const struct stt_result *r)
+{
+	size_t len = c->said ? strlen(c->said) : 0;
+	char *all;
+
+	if (r->verdict == STT_FAILED && !c->trouble.code)
+		c->trouble = r->err;
+	if (c->verdict == STT_NOTHING)
+		c->verdict = r->verdict;
+	if (r->verdict != STT_COMMAND)
+		return;
+	all = realloc(c->said, len + strlen(r->text) + 2);
+	if (!all) {
+		err_set(&c->trouble, -ENOMEM, "out of memory");
+		return;
 	}
+	sprintf(all + len, "%s%s", len ? " " : "", r->text);
+	c->said = all;
+}
+
+static void on_heard(void *arg, int64_t from, int64_t end, const struct stt_result *r)
+{
+	struct rt_session *c = arg;
+
+	(void)from;
+	(void)end;
+	if (!c->server_vad)
+		gather(c, r);
+	else if (r->verdict == STT_FAILED)
+		finish_turn(c, NULL, "failed", r->err.text, false);
+	else
+		finish_turn(c, r->verdict == STT_COMMAND ? r->text : NULL, "not_understood", stt_verdict_name(r->verdict), c->create_response && !c->committed);
 }
 
 static int keep(struct rt_session *c, const int16_t *pcm, size_t n)
@@ -184,7 +190,7 @@ void rt_take_audio(struct rt_session *c, const json_t *event)
 		return;
 	}
 	/* The detector's file may have gone, or memory was short when the session began: tried again, and said again. */
-	if ((c->server_vad && !c->vad && rt_open_vad(c, &err)) || (!c->down && resample_new(RATE, STT_RATE, &c->down, &err))) {
+	if ((!c->gate && rt_open_gate(c, &err)) || (!c->down && resample_new(RATE, STT_RATE, &c->down, &err))) {
 		free(raw);
 		rt_send_error(c, event, "server_error", NULL, err.text);
 		return;
@@ -203,11 +209,9 @@ void rt_take_audio(struct rt_session *c, const json_t *event)
 			rc = rc ? rc : keep(c, pcm, given);
 			continue;
 		}
-		for (size_t i = 0; i < given; i++)
-			c->ring[(c->pushed + (int64_t)i) % HISTORY] = pcm[i];
-		c->pushed += (int64_t)given;
-		vad_push(c->vad, pcm, given, on_vad, c);
-		send_until(c, c->pushed);
+		/* An utterance that is missed is answered at its end; the stream goes on. */
+		if (gate_push(c->gate, pcm, given, &err))
+			rt_send_error(c, NULL, "busy", NULL, err.text);
 	}
 	free(raw);
 	/* Again: what waited for the recogniser meanwhile is no silence of the client's. */
@@ -219,9 +223,12 @@ void rt_take_audio(struct rt_session *c, const json_t *event)
 void rt_commit(struct rt_session *c, const json_t *event)
 {
 	struct hearth_err err = { 0 };
+	int rc;
 
-	if (c->server_vad && c->hearing) {
-		finish_turn(c, false);
+	if (c->server_vad && gate_hears(c->gate)) {
+		c->committed = true;
+		gate_take(c->gate);
+		c->committed = false;
 		return;
 	}
 	if (c->n_buffer < STT_RATE / 10) {
@@ -230,26 +237,41 @@ void rt_commit(struct rt_session *c, const json_t *event)
 	}
 	rt_make_id(c, "item", c->turn_item);
 	c->partial[0] = 0;
-	if (hearing_begin(c->s->speech, WAIT_MS, on_partial, c, &c->hearing, &err)) {
+	c->verdict = STT_NOTHING;
+	c->trouble = (struct hearth_err){ 0 };
+	gate_reset(c->gate);
+	rc = gate_push(c->gate, c->buffer, c->n_buffer, &err);
+	if (!rc)
+		rc = gate_finish(c->gate, &err);
+	if (rc) {
+		/* The buffer is kept: it can be committed again. */
+		gate_reset(c->gate);
 		rt_send_error(c, event, "busy", NULL, err.text);
-		return;
+	} else {
+		c->n_buffer = 0;
+		if (c->trouble.code)
+			finish_turn(c, NULL, "failed", c->trouble.text, false);
+		else
+			finish_turn(c, c->said, "not_understood", stt_verdict_name(c->verdict), false);
 	}
-	hearing_push(c->hearing, c->buffer, c->n_buffer);
-	c->n_buffer = 0;
-	finish_turn(c, false);
+	free(c->said);
+	c->said = NULL;
 }
 
-int rt_open_vad(struct rt_session *c, struct hearth_err *err)
+int rt_open_gate(struct rt_session *c, struct hearth_err *err)
 {
+	const struct gate_events ev = { .started = on_started, .stopped = on_stopped, .partial = on_partial, .heard = on_heard, .arg = c };
 	struct vad_options o;
 
-	vad_close(c->vad);
-	c->vad = NULL;
+	gate_close(c->gate);
+	c->gate = NULL;
 	speech_vad_options(c->s->speech, &o);
-	o.end_wait_ms = (int)c->silence_ms;
-	o.pad_ms = (int)c->padding_ms;
-	o.on = (float)c->threshold;
-	o.off = (float)c->threshold * 0.7f;
-	c->pushed = c->sent = 0;
-	return vad_open(&o, NULL, &c->vad, err);
+	o.end_wait_ms = GATE_PATIENT_MS;
+	if (c->server_vad) {
+		o.end_wait_ms = (int)c->silence_ms;
+		o.pad_ms = (int)c->padding_ms;
+		o.on = (float)c->threshold;
+		o.off = (float)c->threshold * 0.7f;
+	}
+	return gate_open(c->s->speech, &o, WAIT_MS, &ev, &c->gate, err);
 }

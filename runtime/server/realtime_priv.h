@@ -18,10 +18,9 @@
 #include "base/err.h"
 #include "voice/stt.h"
 
-struct hearing;
+struct gate;
 struct resample;
 struct service;
-struct vad;
 struct websocket;
 
 #define RATE         24000
@@ -32,7 +31,6 @@ struct websocket;
 #define MAX_SESSIONS 32
 #define WAIT_MS      30000
 #define STALL_MS     10000            /* audio may pause so long inside a turn */
-#define HISTORY      (STT_RATE * 2)
 
 struct rt_item {
 	char id[40];
@@ -80,12 +78,13 @@ struct rt_session {
 	size_t n_items, cap_items;
 	/* input */
 	struct resample *down;     /* 24 to 16 kHz */
-	struct vad *vad;
-	int16_t ring[HISTORY];
-	int64_t pushed, sent;      /* 16 kHz samples */
+	struct gate *gate;         /* what is said goes through it, as it comes or at a commit; NULL: it did not open */
 	int16_t *buffer;           /* manual mode: what was appended since the last commit */
 	size_t n_buffer, cap_buffer;
-	struct hearing *hearing;
+	bool committed;            /* what is heard now was committed: no answer of its own */
+	char *said;                /* manual mode: what was heard in the buffer so far */
+	enum stt_verdict verdict;  /* of the buffer, where nothing was said */
+	struct hearth_err trouble;
 	int64_t audio_at;          /* ms: when audio last came */
 	char partial[STT_TEXT];    /* the recogniser's thread */
 	char turn_item[40];
@@ -146,6 +145,6 @@ void rt_take_audio(struct rt_session *c, const json_t *event);
 void rt_commit(struct rt_session *c, const json_t *event);
 /* Lets go of a recogniser that gets no audio any more. */
 void rt_look_after_hearing(struct rt_session *c);
-int rt_open_vad(struct rt_session *c, struct hearth_err *err);
+int rt_open_gate(struct rt_session *c, struct hearth_err *err);
 
 #endif

@@ -61,7 +61,7 @@ static void take_event(struct client *c, const struct wyoming_event *e)
 /* How long to wait for the next byte; what is due when it does not come is in client_thread(). */
 static int patience(struct client *c)
 {
-	int due = speak_due(c), limit = c->hearing || c->wake || wyoming_half(c->in) ? STALL_MS : IDLE_MS;
+	int due = speak_due(c), limit = c->gate || c->wake || wyoming_half(c->in) ? STALL_MS : IDLE_MS;
 
 	return due >= 0 && due < limit ? due : limit;
 }
@@ -99,7 +99,7 @@ static void *client_thread(void *arg)
 			waited += ms;
 			if (waited < STALL_MS)
 				continue;
-			if (c->hearing || c->wake) {
+			if (c->gate || c->wake) {
 				/* The recogniser is one for all: who sends nothing lets go of it. */
 				hearing_over(c);
 				c->failed = true;
@@ -131,7 +131,7 @@ static void *client_thread(void *arg)
 	if (rc == -EBADMSG)
 		say_error(c, "bad-event", why);
 	/* Who speaks, listens for the wake word or has text spoken waits for an answer that does not come. */
-	if (atomic_load(&c->w->stopping) && (c->hearing || c->detecting || c->streaming || c->told)) {
+	if (atomic_load(&c->w->stopping) && (c->gate || c->detecting || c->streaming || c->told)) {
 		hearing_over(c);
 		say_stopping(c);
 		let_read(c);

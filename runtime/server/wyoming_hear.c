@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* Audio in: any PCM, to the recogniser as it comes. */
+/* Audio in: any PCM, to the gate before the recogniser as it comes. */
 #include "server/wyoming_priv.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "server/gate.h"
 #include "server/service.h"
 #include "server/speech.h"
 #include "voice/resample.h"
@@ -13,12 +16,12 @@
 
 void hearing_over(struct client *c)
 {
-	hearing_drop(c->hearing);
-	c->hearing = NULL;
+	gate_close(c->gate);
+	c->gate = NULL;
+	free(c->said);
+	c->said = NULL;
 	resample_free(c->resample);
 	c->resample = NULL;
-	vad_close(c->vad);
-	c->vad = NULL;
 	speech_wake_give(c->w->service->speech, c->wake);
 	c->wake = NULL;
 }
@@ -32,14 +35,14 @@ static void name_of_wake(struct client *c, char to[128])
 			*p = '_';
 }
 
-/* On the recogniser's thread: it must not wait for a client. */
+/* On the recogniser's thread, while the client's waits or pushes: it must not wait for a client. */
 static void on_partial(void *arg, const char *text)
 {
 	struct client *c = arg;
 	size_t same = strlen(c->partial);
 
-	/* What was sent cannot be taken back: only a longer version of the same text goes out. */
-	if (!c->stream_text || strncmp(text, c->partial, same) || !text[same])
+	/* What was sent cannot be taken back: only a longer version of the same text goes out, and of the first utterance. */
+	if (!c->stream_text || c->said || strncmp(text, c->partial, same) || !text[same])
 		return;
 	if (!c->text_open)
 		say_soon(c, "transcript-start", json_pack("{s:s}", "language", "en"), NULL, 0);
@@ -48,15 +51,42 @@ static void on_partial(void *arg, const char *text)
 	snprintf(c->partial, sizeof(c->partial), "%s", text);
 }
 
-static void on_vad(void *ctx, const struct vad_event *e)
+static void say_voice(struct client *c, const char *event, int64_t at)
 {
-	struct client *c = ctx;
-	json_int_t ms = (e->at < 0 ? 0 : e->at) * 1000 / VAD_RATE;
+	say_event(c, event, json_pack("{s:I}", "timestamp", (json_int_t)(at * 1000 / STT_RATE)), NULL, 0);
+}
 
-	if (e->kind == VAD_START)
-		say_event(c, "voice-started", json_pack("{s:I}", "timestamp", ms), NULL, 0);
-	else if (e->kind == VAD_END || e->kind == VAD_BLIP)
-		say_event(c, "voice-stopped", json_pack("{s:I}", "timestamp", ms), NULL, 0);
+static void on_started(void *arg, int64_t at)
+{
+	say_voice(arg, "voice-started", at);
+}
+
+static void on_stopped(void *arg, int64_t at, enum gate_stop how)
+{
+	(void)how;
+	say_voice(arg, "voice-stopped", at);
+}
+
+/* A stream may hold more than one utterance: its transcript is all that are commands. */
+static void on_heard(void *arg, int64_t from, int64_t end, const struct stt_result *r)
+{
+	struct client *c = arg;
+	size_t len = c->said ? strlen(c->said) : 0;
+	char *all;
+
+	(void)from;
+	(void)end;
+	if (r->verdict == STT_FAILED && !c->trouble.code)
+		c->trouble = r->err;
+	if (r->verdict != STT_COMMAND)
+		return;
+	all = realloc(c->said, len + strlen(r->text) + 2);
+	if (!all) {
+		err_set(&c->trouble, -ENOMEM, "out of memory");
+		return;
+	}
+	sprintf(all + len, "%s%s", len ? " " : "", r->text);
+	c->said = all;
 }
 
 static int get_int(const json_t *d, const char *key, int fallback)
@@ -100,11 +130,13 @@ void detect(struct client *c, const json_t *d)
 void audio_start(struct client *c, const json_t *d)
 {
 	struct speech *sp = c->w->service->speech;
+	const struct gate_events ev = { .started = on_started, .stopped = on_stopped, .partial = on_partial, .heard = on_heard, .arg = c };
 	struct hearth_err err = { 0 };
 	struct vad_options o;
 
 	hearing_over(c);
 	c->failed = false;
+	c->offset = (struct offset){ 0 };
 	c->rate = get_int(d, "rate", 16000);
 	c->width = get_int(d, "width", 2);
 	c->channels = get_int(d, "channels", 1);
@@ -125,15 +157,11 @@ void audio_start(struct client *c, const json_t *d)
 		refuse(c, "unsupported-audio", "audio must be 4 to 384 kHz, 1 to 4 bytes a sample, at most 16 channels");
 		return;
 	}
-	if (resample_new(c->rate, STT_RATE, &c->resample, &err) || hearing_begin(sp, WAIT_MS, on_partial, c, &c->hearing, &err)) {
-		refuse(c, "asr-busy", err.text);
-		return;
-	}
-	vad_defaults(&o);
-	o.kind = VAD_ENERGY;       /* it needs no weights; without it the events are missing, nothing else */
-	o.end_wait_ms = 700;
-	if (vad_open(&o, NULL, &c->vad, &err))
-		c->vad = NULL;
+	c->trouble = (struct hearth_err){ 0 };
+	speech_vad_options(sp, &o);
+	o.end_wait_ms = GATE_PATIENT_MS;
+	if (resample_new(c->rate, STT_RATE, &c->resample, &err) || gate_open(sp, &o, WAIT_MS, &ev, &c->gate, &err))
+		refuse(c, "asr-failed", err.text);
 }
 
 /* Little-endian PCM of any width to one float, channels averaged. */
@@ -156,7 +184,7 @@ static void woke(struct client *c)
 	say_event(c, "detection", json_pack("{s:s,s:I}", "name", name, "timestamp", (json_int_t)(c->heard * 1000 / c->rate)), NULL, 0);
 }
 
-static int push_float(struct client *c, const float *in, size_t n)
+static int push_float(struct client *c, const float *in, size_t n, struct hearth_err *err)
 {
 	float out[2048];
 	int16_t pcm[2048];
@@ -166,18 +194,20 @@ static int push_float(struct client *c, const float *in, size_t n)
 	do {
 		rc = resample_push(c->resample, in, n, out, 2048, &taken, &given);
 		if (rc)
-			return rc;
+			return err_set(err, rc, "the resampler stopped");
 		resample_to_s16(out, given, pcm);
 		if (c->wake) {
+			offset_remove(&c->offset, pcm, given, pcm);
 			rc = given ? wake_push(c->wake, pcm, given) : 0;
 			if (rc < 0)
-				return rc;
+				return err_set(err, rc, "the recogniser stopped");
 			if (rc)
 				woke(c);
-		} else if (given && (rc = hearing_push(c->hearing, pcm, given)))
-			return rc;
-		if (given && c->vad)
-			vad_push(c->vad, pcm, given, on_vad, c);
+		} else {
+			rc = gate_push(c->gate, pcm, given, err);
+			if (rc)
+				return rc;
+		}
 		if (in) {
 			in += taken;
 			n -= taken;
@@ -188,10 +218,12 @@ static int push_float(struct client *c, const float *in, size_t n)
 
 void audio_chunk(struct client *c, const struct wyoming_event *e)
 {
+	struct hearth_err err = { 0 };
 	size_t frame, n;
 	float mono[1024];
+	int rc;
 
-	if (!c->hearing && !c->wake)
+	if (!c->gate && !c->wake)
 		return;
 	frame = (size_t)c->width * (size_t)c->channels;
 	n = e->n_payload / frame;      /* an odd tail byte belongs to no sample */
@@ -211,8 +243,9 @@ void audio_chunk(struct client *c, const struct wyoming_event *e)
 				sum += sample_at(p + ch * c->width, c->width);
 			mono[j] = sum / (float)c->channels;
 		}
-		if (push_float(c, mono, k)) {
-			refuse(c, "asr-failed", "the recogniser stopped");
+		rc = push_float(c, mono, k, &err);
+		if (rc) {
+			refuse(c, rc == -ETIMEDOUT ? "asr-busy" : "asr-failed", err.text);
 			return;
 		}
 		i += k;
@@ -235,7 +268,6 @@ static void say_transcript(struct client *c, const char *text)
 
 void audio_stop(struct client *c)
 {
-	struct stt_result r;
 	struct hearth_err err = { 0 };
 	int rc;
 
@@ -243,27 +275,27 @@ void audio_stop(struct client *c)
 		bool begun = c->wake || c->failed;
 
 		if (c->wake)
-			push_float(c, NULL, 0);
+			push_float(c, NULL, 0, NULL);
 		hearing_over(c);
 		c->failed = false;
 		if (begun && !c->woke)
 			say_event(c, "not-detected", json_object(), NULL, 0);
 		return;
 	}
-	if (!c->hearing) {
+	if (!c->gate) {
 		if (c->failed)
 			say_transcript(c, "");
 		c->failed = false;
 		return;
 	}
-	push_float(c, NULL, 0);
-	if (c->vad)
-		vad_finish(c->vad, on_vad, c);
-	rc = hearing_end(c->hearing, &r, &err);
-	c->hearing = NULL;
-	hearing_over(c);
+	rc = push_float(c, NULL, 0, &err);
+	if (!rc)
+		rc = gate_finish(c->gate, &err);
+	if (!rc && c->trouble.code)
+		rc = err_set(&err, c->trouble.code, "%s", c->trouble.text);
 	if (rc)
-		say_error(c, "asr-failed", err.text);
+		say_error(c, rc == -ETIMEDOUT ? "asr-busy" : "asr-failed", err.text);
 	/* Nothing heard, or no command: an empty transcript, which clients know. */
-	say_transcript(c, !rc && r.verdict == STT_COMMAND ? r.text : "");
+	say_transcript(c, !rc && c->said ? c->said : "");
+	hearing_over(c);
 }

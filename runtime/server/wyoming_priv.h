@@ -17,6 +17,7 @@
 
 #include "server/config.h"
 #include "server/wyoming_frame.h"
+#include "voice/offset.h"
 #include "voice/stt.h"
 
 #define WYOMING_CLIENTS 128
@@ -30,10 +31,9 @@
 #define MAX_BACKLOG  (32u << 20)     /* of what a client has not taken yet */
 
 struct chunker;
-struct hearing;
+struct gate;
 struct resample;
 struct service;
-struct vad;
 struct wake;
 struct wyoming;
 
@@ -51,11 +51,13 @@ struct client {
 	char *backlog;               /* what did not go at once */
 	size_t n_backlog, cap_backlog;
 	/* hearing */
-	struct hearing *hearing;
+	struct gate *gate;
+	struct offset offset;        /* of what the wake word is listened for in */
+	char *said;                  /* what was heard in the stream so far; NULL: nothing */
+	struct hearth_err trouble;   /* the first that the recogniser had in it; code 0: none */
 	bool failed;                 /* an utterance that was refused: its end is still answered */
 	int rate, width, channels;
 	struct resample *resample;
-	struct vad *vad;             /* for voice-started and voice-stopped; NULL is fine */
 	double heard;                /* samples of the source */
 	bool stream_text, text_open;
 	char partial[STT_TEXT];

@@ -4,6 +4,7 @@
 made here, and by hand what no well-behaved client sends. Prints TAP."""
 import base64
 import os
+import random
 import socket
 import ssl
 import struct
@@ -302,13 +303,52 @@ def test_limits(d):
     check(e["error"]["code"] == "audio_timeout", "a turn without audio is dropped after a time", e)
 
 
+def test_commit(d):
+    """Without server VAD the client says what a turn is: the room in it is not what was said."""
+    pcm = command(lambda *a: call(d, *a))
+    r = random.Random(3)
+
+    def room(seconds):
+        return struct.pack("<%dh" % (24000 * seconds), *(int(r.gauss(0, 100)) for _ in range(24000 * seconds)))
+
+    w = WebSocket(d.port, "/v1/realtime")
+    w.read()
+    w.send({"type": "session.update", "session": {"audio": {"input": {"turn_detection": None}}}})
+    w.until("session.updated")
+    for name, sound, times in (("a command after 5 s of a room that is not silent", room(5) + pcm + room(1), 1), ("two commands with a pause between them", room(1) + pcm + room(3) + pcm + room(1), 2)):
+        for i in range(0, len(sound), 96000):
+            w.send({"type": "input_audio_buffer.append", "audio": base64.b64encode(sound[i:i + 96000]).decode()})
+        w.send({"type": "input_audio_buffer.commit"})
+        ev = w.until("conversation.item.input_audio_transcription.completed", "conversation.item.input_audio_transcription.failed", "error")
+        check(ev[-1].get("transcript", "").count("turn on the kitchen light") == times, "committed: " + name, ev)
+        check([e["type"] for e in ev].count("input_audio_buffer.committed") == 1 and not [e for e in ev if "speech_st" in e["type"]], "committed: one turn, and no events of a detector that was switched off", ev)
+    sound = room(5)
+    w.send({"type": "input_audio_buffer.append", "audio": base64.b64encode(sound).decode()})
+    w.send({"type": "input_audio_buffer.commit"})
+    e = w.until("conversation.item.input_audio_transcription.completed", "conversation.item.input_audio_transcription.failed", "error")[-1]
+    check(e["type"].endswith("failed") and e["error"]["message"] == "heard nothing", "committed: a room without a word is no turn", e)
+    # a commit in the middle of speech, with server VAD, ends that turn once
+    w.send({"type": "session.update", "session": {"audio": {"input": {"turn_detection": {"type": "server_vad", "create_response": False}}}}})
+    w.until("session.updated")
+    sound = bytes(24000) + pcm
+    for i in range(0, len(sound), 9600):
+        w.send({"type": "input_audio_buffer.append", "audio": base64.b64encode(sound[i:i + 9600]).decode()})
+    w.send({"type": "input_audio_buffer.commit"})
+    w.send({"type": "input_audio_buffer.append", "audio": base64.b64encode(bytes(96000)).decode()})
+    ev = w.until("input_audio_buffer.speech_stopped", "error")
+    w.send({"type": "response.cancel", "event_id": "mark"})
+    ev += w.until("error")
+    kinds = [e["type"].rsplit(".", 1)[-1] for e in ev if "transcription." in e["type"] and not e["type"].endswith("delta")]
+    check(kinds == ["completed"], "committed: the turn ends once, not again with the pause", ev)
+
+
 def main():
     if not os.path.exists(t.MODEL):
         print("1..1\nok 1 - realtime # SKIP there is no model at " + os.path.relpath(t.MODEL, ROOT))
         return 0
     only = sys.argv[1:]
     d = Daemon(text=CONF.replace("TLS", ""))
-    for fn in (test_openai, test_frames, test_refusals, test_beta, test_limits):
+    for fn in (test_openai, test_frames, test_refusals, test_beta, test_commit, test_limits):
         if only and fn.__name__[5:] not in only:
             continue
         try:

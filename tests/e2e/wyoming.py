@@ -3,8 +3,10 @@
 """hearthd's Wyoming side, read as strictly as the Python client library reads
 (a header line of at most 64 KiB, what it raises on, what it takes for a
 disconnect). Standard library only; prints TAP."""
+import array
 import json
 import os
+import random
 import resource
 import shutil
 import signal
@@ -289,6 +291,58 @@ def test_noise(d):
     check(n >= 20 and not heard, "a noise has no words", (n, heard))
 
 
+def test_room(d):
+    """What lies before, between and after the commands of a stream does not count."""
+    w = Strict(d.ports[1])
+
+    def said(text):
+        w.send("synthesize", {"text": text, "voice": {"name": "slt"}})
+        ev = w.until("audio-stop")
+        return ev[0][1]["rate"], array.array("h", b"".join(e[2] for e in ev))
+
+    def heard(pcm, step=2048, stream=False):
+        a = Strict(d.ports[2])
+        if stream:
+            a.send("transcribe", {"language": "en"})
+        a.send("audio-start", fmt)
+        raw = pcm.tobytes()
+        for i in range(0, len(raw), step):
+            a.send("audio-chunk", fmt, raw[i:i + step])
+        a.send("audio-stop")
+        ev = a.until("transcript-stop" if stream else "transcript", "error")
+        a.s.close()
+        return ([e[1]["text"] for e in ev if e[0] == "transcript"] or [ev])[-1], ev
+
+    rate, light = said("Turn on the kitchen light.")
+    _, lamp = said("Turn off the wall lamp.")
+    fmt = {"rate": rate, "width": 2, "channels": 1}
+    r = random.Random(7)
+
+    def quiet(seconds):
+        return array.array("h", bytes(2 * int(seconds * rate)))
+
+    def noisy(pcm, sigma=100, offset=0):
+        return array.array("h", (max(-32768, min(32767, int(v + offset + r.gauss(0, sigma)))) for v in pcm))
+
+    text, ev = heard(noisy(quiet(3) + light + quiet(0.8)))
+    check(text == "turn on the kitchen light", "a command after 3 s of a room that is not silent is heard", ev)
+    start = [e[1]["timestamp"] for e in ev if e[0] == "voice-started"]
+    check(len(start) == 1 and 2500 < start[0] < 3400, "and began when it did", start)
+    text, ev = heard(quiet(15) + light + quiet(0.8))
+    check(text == "turn on the kitchen light", "a command after 15 s of silence is heard", ev)
+    check(heard(noisy(quiet(15)))[0] == "", "15 s of a room without a word have none")
+    text, ev = heard(noisy(light + quiet(3) + lamp + quiet(0.8)), stream=True)
+    check(text == "turn on the kitchen light turn off the wall lamp", "two commands in a stream are both in its transcript", ev)
+    check([[e[0] for e in ev].count(k) for k in ("transcript-start", "transcript", "transcript-stop", "voice-started", "voice-stopped")] == [1, 1, 1, 2, 2], "and there is one transcript", ev)
+    sound = quiet(1) + light + quiet(0.8)
+    texts = [heard(sound, step)[0] for step in (14, 1001 * 2, len(sound) * 2)]
+    check(texts == ["turn on the kitchen light"] * 3, "tiny pieces and one that holds all are the same", texts)
+    soft = array.array("h", (v // 4 for v in sound))
+    for offset in (1540, -6000):
+        text, ev = heard(noisy(soft, 5, offset))
+        check(text == "turn on the kitchen light", "speech on an offset of %d is heard" % offset, ev)
+
+
 def test_handle(d):
     w = Strict(d.sock)
     ctx = {"conversation_id": "c1", "device_id": "dev", "satellite_id": None}
@@ -490,7 +544,7 @@ def main():
     d.ports = [int(l.rsplit(":", 1)[1]) for l in d.text().splitlines() if "on tcp://" in l]
     d.sock = os.path.join(d.dir.name, "handle.sock")
     only = sys.argv[1:]
-    for fn in (test_describe, test_framing, test_speech, test_noise, test_wake, test_handle, test_names, test_zeroconf, test_no_zeroconf, test_no_descriptors):
+    for fn in (test_describe, test_framing, test_speech, test_noise, test_room, test_wake, test_handle, test_names, test_zeroconf, test_no_zeroconf, test_no_descriptors):
         if only and fn.__name__[5:] not in only:
             continue
         try:
