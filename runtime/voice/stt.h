@@ -38,7 +38,7 @@ struct stt_result {
 	uint64_t id;
 	enum stt_verdict verdict;
 	char text[STT_TEXT];    /* lower case; of REJECTED, what it would have been */
-	float score;            /* below the threshold it is no command */
+	float score;            /* below the threshold it is no command, unless the words are very likely */
 	int64_t samples;        /* audio heard */
 	int64_t speech_end;     /* last sample that belongs to a word, -1: none */
 	int64_t end_ns;         /* CLOCK_MONOTONIC when stt_end was called */

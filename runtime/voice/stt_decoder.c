@@ -62,6 +62,16 @@
 #define MAYBE_WORDS  3
 
 /*
+ * A voice that is unlike those that the acoustic model was made of (espeak-ng)
+ * fits badly whatever it says. But where the words come in an order that the
+ * home's sentences all but dictate, that is evidence of its own: other speech,
+ * forced into the home's words, was never over -1.1 (docs/speech.md).
+ */
+#define LIKELY       -0.9    /* log10 of a word, on the average */
+#define LIKELY_WORDS 4
+#define LIKELY_FIT   -66.0   /* worse than that is no fit at all */
+
+/*
  * While audio arrives, the channel (loudness, microphone) is taken to be as in
  * the utterances before. Where that goes wrong, as in a first utterance, the
  * sound fits badly; then it is decoded once more as a whole, measured by itself.
@@ -324,6 +334,8 @@ enum stt_verdict stt_decoder_verdict(const struct stt_evidence *e, float thresho
 
 	if (!e->speech)
 		return STT_NOTHING;
+	if (sure && e->lm >= LIKELY && e->words >= LIKELY_WORDS && e->fit >= LIKELY_FIT)
+		return STT_COMMAND;
 	if (!unsure)
 		return e->score >= threshold ? STT_COMMAND : s->voice >= LIKE_TALK ? STT_REJECTED : STT_NOTHING;
 	if (s->voice < MAYBE_VOICE || s->clear < MAYBE_CLEAR)

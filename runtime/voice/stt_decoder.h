@@ -28,7 +28,7 @@ struct stt_evidence {
 	double fit;         /* acoustic score of the words per frame: 0 is perfect, lower is worse */
 	struct ear_sound sound; /* in words or not */
 	bool speech;        /* false: nobody spoke, whatever the words */
-	double score;       /* the verdict: below the threshold (0) it is no command */
+	double score;       /* the verdict: below the threshold (0) it is no command, unless the words are very likely */
 };
 
 int stt_decoder_new(const struct stt_options *o, struct stt_decoder **ret, struct hearth_err *err);

@@ -173,7 +173,7 @@ static void decode(struct stt_decoder *d, const char *label, const char *want, i
 	if (stt_decoder_end(d, &e))
 		die("the recogniser failed");
 	t2 = mono_ns();
-	accepted = e.speech && e.score >= threshold;
+	accepted = stt_decoder_verdict(&e, threshold, false) == STT_COMMAND;
 	if (want)
 		errors = word_errors(want, e.text, &words);
 	if (t->n < 20000)

@@ -9,6 +9,7 @@
 #include "home/home.h"
 #include "voice/resample.h"
 #include "voice/stt.h"
+#include "voice/stt_decoder.h"
 #include "voice/stt_model.h"
 #include "voice/tts.h"
 #include "voice_signal.h"
@@ -474,6 +475,36 @@ static void other_speech_is_not_a_command(void **state)
 	stt_close(s);
 }
 
+/* What is weighed of an espeak-ng voice that says "turn on the kitchen light", and of what is near it. */
+static void likely_words_of_an_unusual_voice_are_a_command(void **state)
+{
+	const struct stt_evidence said = { .words = 5, .frames = 119, .lm = -0.73, .fit = -63.2, .speech = true, .score = -1.2,
+					   .sound = { .loud = 150, .voiced = 0.6, .clear = 0.82, .voice = 3.3, .move = 15 } };
+	struct stt_evidence e = said;
+
+	for (int unsure = 0; unsure < 2; unsure++) {
+		assert_int_equal(stt_decoder_verdict(&said, 0, unsure), STT_COMMAND);
+		e.lm = -1.1; /* words that other speech was forced into */
+		assert_int_not_equal(stt_decoder_verdict(&e, 0, unsure), STT_COMMAND);
+		e = said;
+		e.fit = -68;
+		assert_int_not_equal(stt_decoder_verdict(&e, 0, unsure), STT_COMMAND);
+		e = said;
+		e.words = 3; /* few words are likely by chance */
+		assert_int_not_equal(stt_decoder_verdict(&e, 0, unsure), STT_COMMAND);
+		e = said;
+		e.sound.voice = 1.9; /* a sound that is not surely a voice */
+		assert_int_not_equal(stt_decoder_verdict(&e, 0, unsure), STT_COMMAND);
+		e = said;
+		e.sound.clear = 0.75;
+		assert_int_not_equal(stt_decoder_verdict(&e, 0, unsure), STT_COMMAND);
+		e = said;
+		e.speech = false;
+		assert_int_equal(stt_decoder_verdict(&e, 0, unsure), STT_NOTHING);
+		e = said;
+	}
+}
+
 /* Silence, hiss, a chord: straight to the recogniser, with no detector before it. */
 static void silence_noise_and_music_are_no_command(void **state)
 {
@@ -684,6 +715,7 @@ int main(void)
 		cmocka_unit_test(a_faster_voice_takes_less_time),
 		cmocka_unit_test(commands_of_the_home_are_heard),
 		cmocka_unit_test(other_speech_is_not_a_command),
+		cmocka_unit_test(likely_words_of_an_unusual_voice_are_a_command),
 		cmocka_unit_test(silence_noise_and_music_are_no_command),
 		cmocka_unit_test(a_look_gives_the_text_so_far),
 		cmocka_unit_test(a_cancelled_utterance_ends_once_and_the_next_is_heard),
