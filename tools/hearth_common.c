@@ -216,6 +216,8 @@ void print_plan(FILE *out, const struct voice_plan *p)
 	fprintf(out, "compute  %s, %u threads: %s\n", p->engine.backend, p->engine.threads, p->engine.why);
 	fprintf(out, "context  %u tokens, %s KV, %llu bytes a token\n", p->engine.ctx, p->engine.kv == KV_I8 ? "int8" : "f16",
 		(unsigned long long)p->engine.kv_bytes_per_token);
+	if (p->home_tokens)
+		fprintf(out, "home     %u of %u tokens\n", p->home_tokens, p->engine.ctx);
 	fprintf(out, "\n  %-8s %-8s %12s %12s   MiB\n", "tenant", "pool", "needs", "max");
 	for (t = 0; t < VOICE_TENANTS; t++)
 		for (k = 0; k < HEARTH_KIND_COUNT; k++)
@@ -238,11 +240,11 @@ json_t *plan_json(const struct voice_plan *p)
 				json_array_append_new(rows, json_pack("{s:s, s:s, s:I, s:I, s:I}", "tenant", voice_tenant_name((enum voice_tenant)t), "pool",
 					hearth_kind_name((enum hearth_kind)k), "needs", (json_int_t)p->bytes[t][k], "min", (json_int_t)p->budget[t][k].min,
 					"max", (json_int_t)p->budget[t][k].max));
-	return json_pack("{s:o, s:s, s:s, s:o, s:I, s:i, s:i, s:s, s:I, s:I, s:o, s:b, s:s?, s:i}", "model", text_json(p->engine.model), "arch", p->engine.arch,
+	return json_pack("{s:o, s:s, s:s, s:o, s:I, s:i, s:i, s:s, s:I, s:I, s:o, s:b, s:s?, s:i, s:i}", "model", text_json(p->engine.model), "arch", p->engine.arch,
 			 "backend", p->engine.backend, "why_backend", text_json(p->engine.why), "params", (json_int_t)p->engine.params, "threads", (int)p->engine.threads, "ctx", (int)p->engine.ctx,
 			 "kv", p->engine.kv == KV_I8 ? "int8" : "f16", "kv_bytes_per_token", (json_int_t)p->engine.kv_bytes_per_token,
 			 "total", (json_int_t)p->total, "rows", rows, "fits", p->fits, "why_not", p->fits ? NULL : p->why_not,
-			 "ctx_fit", (int)(p->fits ? p->engine.ctx : p->engine.ctx_fit));
+			 "ctx_fit", (int)(p->fits ? p->engine.ctx : p->engine.ctx_fit), "home_tokens", (int)p->home_tokens);
 }
 
 void print_tenants(FILE *out, json_t *rows)

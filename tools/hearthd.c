@@ -31,6 +31,7 @@
 #include "server/http.h"
 #include "server/info_api.h"
 #include "server/page.h"
+#include "server/prompt_size.h"
 #include "server/realtime.h"
 #include "server/responses_api.h"
 #include "server/service.h"
@@ -225,12 +226,15 @@ static int check(struct hearth_err *err)
 	struct home *home = NULL;
 	struct engine_plan plan;
 	struct engine_opts o;
+	char note[1024] = "";
 	uint64_t all;
 	int rc;
 
 	rc = service_plan(&d.cfg, &o, &plan, err);
 	if (!rc && d.cfg.home)
 		rc = home_load(d.cfg.home, &home, err);
+	if (!rc)
+		rc = prompt_size_of_model(&d.cfg, &plan, home, note, sizeof(note), err);
 	home_free(home);
 	if (!rc)
 		rc = speech_check(&d.cfg, err);
@@ -240,6 +244,8 @@ static int check(struct hearth_err *err)
 	printf("%s: %s, %s, context %u, %u sessions, %.1f MiB in all: %s\n", d.cfg.path ? d.cfg.path : "built-in configuration",
 	       plan.model, plan.backend, plan.ctx, plan.sessions, (double)all / (1 << 20), plan.fits ? "fits" : "does not fit");
 	printf("computing on %s: %s\n", plan.backend, plan.why);
+	if (*note)
+		printf("%s\n", note);
 	return plan.fits ? 0 : err_set(err, -ENOMEM, "the largest context that fits is %u", plan.ctx_fit);
 }
 
@@ -448,6 +454,8 @@ int main(int argc, char **argv)
 	if (rc)
 		return give_up(EXIT_MODEL, &err);
 	fprintf(stderr, "hearthd: computing on %s: %s\n", engine_the_plan(d.service->engine)->backend, engine_the_plan(d.service->engine)->why);
+	if (*d.service->prompt_note)
+		fprintf(stderr, "hearthd: %s\n", d.service->prompt_note);
 	if (*d.service->cache_note)
 		fprintf(stderr, "hearthd: %s\n", d.service->cache_note);
 	if (d.http)

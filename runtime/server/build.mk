@@ -25,6 +25,7 @@ RT_SRCS += \
 	runtime/server/keeper.c \
 	runtime/server/listen.c \
 	runtime/server/page.c \
+	runtime/server/prompt_size.c \
 	runtime/server/realtime.c \
 	runtime/server/realtime_answer.c \
 	runtime/server/realtime_ask.c \

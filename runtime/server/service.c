@@ -12,6 +12,7 @@
 #include "home/home.h"
 #include "server/grammars.h"
 #include "server/keeper.h"
+#include "server/prompt_size.h"
 #include "server/speech.h"
 #include "server/tenants.h"
 
@@ -205,6 +206,9 @@ int service_open(const struct config *cfg, struct keyring *keys, struct service 
 		if (rc)
 			goto fail;
 	}
+	rc = prompt_size_check(cfg, engine_the_plan(s->engine), s->chat, s->tok, s->home, s->prompt_note, sizeof(s->prompt_note), err);
+	if (rc)
+		goto fail;
 	*ret = s;
 	return 0;
 fail:

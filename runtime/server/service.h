@@ -43,6 +43,7 @@ struct service {
 	pthread_mutex_t home_lock;
 	struct grammars *grammars;      /* compiled lately */
 	struct keeper *keeper;          /* pressure, and the cache's file */
+	char prompt_note[1024];         /* what hearthd's own prompts take of the context */
 	char cache_note[640];           /* what came of the file; "": nothing to say */
 	struct keyring *keys;           /* the daemon's */
 	atomic_uint queue, request_seconds; /* limits that a reload may change */

@@ -238,6 +238,7 @@ int wyoming_start(const struct config *cfg, struct service *s, void (*said)(void
 		return err_set(err, -ENOMEM, "out of memory");
 	w->cfg = cfg;
 	w->service = s;
+	w->said = said;
 	w->wake[0] = w->wake[1] = -1;
 	pthread_mutex_init(&w->lock, NULL);
 	mono_cond(&w->ended);

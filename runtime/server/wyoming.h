@@ -12,7 +12,7 @@
 struct service;
 struct wyoming;
 
-/* @said gets what becomes of the announcement by zeroconf, a line at a time, on any thread. */
+/* @said gets what becomes of the announcement by zeroconf, and of texts that are not answered, a line at a time, on any thread. */
 int wyoming_start(const struct config *cfg, struct service *s, void (*said)(void *arg, const char *line),
 		  struct wyoming **ret, struct hearth_err *err);
 unsigned int wyoming_addresses(const struct wyoming *w);

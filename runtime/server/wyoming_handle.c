@@ -18,6 +18,7 @@
 #include "grammar/schema.h"
 #include "home/home.h"
 #include "home/prompt.h"
+#include "server/prompt_size.h"
 #include "server/run.h"
 #include "server/service.h"
 
@@ -104,7 +105,7 @@ int assistant_open(const struct config *cfg, struct service *s, struct assistant
 	/* What the configuration says wins over the home's own words. */
 	if (!rc && (cfg->wy_prompt || !a->system)) {
 		free(a->system);
-		a->system = strdup(cfg->wy_prompt ? cfg->wy_prompt : "You are a voice assistant. Answer in one short sentence of plain text.");
+		a->system = strdup(cfg->wy_prompt ? cfg->wy_prompt : PROMPT_PLAIN);
 		if (!a->system)
 			rc = err_set(err, -ENOMEM, "out of memory");
 	}
@@ -402,6 +403,33 @@ static int generate(struct answer *a, const struct tok_ids *ids, enum gen_finish
 	return rc;
 }
 
+/* What is spoken where there is no answer: nothing that only who set it up can do anything with. */
+static const char *spoken(int rc, bool began_here)
+{
+	switch (rc) {
+	case -E2BIG:
+		return began_here ? "That is too long for me." : "This conversation has become too long for me. Please begin a new one.";
+	case -EAGAIN: case -ETIMEDOUT: case -EDQUOT: case -EBUSY:
+		return "I am busy just now. Please try again in a moment.";
+	case -ESHUTDOWN:
+		return "I am just being switched off.";
+	}
+	return "Something went wrong here. Please try again.";
+}
+
+/* The conversation has no turn yet. */
+static bool begins(struct assistant *a, const char *id)
+{
+	const struct talk *k;
+	bool first;
+
+	pthread_mutex_lock(&a->lock);
+	k = talk_of(a, id, false);
+	first = !k || !k->n;
+	pthread_mutex_unlock(&a->lock);
+	return first;
+}
+
 void handle_text(struct client *c, const json_t *d, bool intents)
 {
 	const char *text = json_string_value(json_object_get(d, "text"));
@@ -439,12 +467,17 @@ void handle_text(struct client *c, const json_t *d, bool intents)
 	if (!rc && intents_of(&a.turn) && !own_names(&a) && !take_back(&a))
 		rc = err_set(&err, -ENOMEM, "out of memory");
 	if (rc) {
-		if (rc == -ESHUTDOWN)
+		char line[HEARTH_ERR_TEXT + 64];
+
+		if (rc == -ESHUTDOWN) {
 			say_stopping(c);
-		else
+		} else {
 			say_error(c, "handle-failed", err.text);
+			snprintf(line, sizeof(line), "a text was not answered: %s", err.text);
+			c->w->said(c->w, line);
+		}
 		/* Who waits for an end and knows no error event gets one. */
-		say_event(c, intents ? "not-recognized" : "not-handled", with_context(&a, json_pack("{s:s}", "text", intents ? text : err.text)), NULL, 0);
+		say_event(c, intents ? "not-recognized" : "not-handled", with_context(&a, json_pack("{s:s}", "text", intents ? text : spoken(rc, begins(c->w->assistant, id)))), NULL, 0);
 	} else if (intents_of(&a.turn) && !a.streaming) {
 		say_intents(&a);
 	} else if (intents) {

@@ -80,6 +80,7 @@ struct wyoming {
 	uint16_t port[CONFIG_MAX_WYOMING];
 	unsigned int n;              /* addresses */
 	struct zeroconf *zeroconf;
+	void (*said)(void *arg, const char *line); /* to the log, from any thread */
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t ended;        /* a client is not live any more */

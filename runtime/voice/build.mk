@@ -61,6 +61,7 @@ FUZZERS += \
 # the turn's part
 RT_SRCS += \
 	runtime/voice/chunker.c \
+	runtime/voice/home_size.c \
 	runtime/voice/listen.c \
 	runtime/voice/mailbox.c \
 	runtime/voice/mouth.c \

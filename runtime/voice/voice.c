@@ -7,6 +7,7 @@
 
 #include "gguf/gguf.h"
 #include "voice/account.h"
+#include "voice/home_size.h"
 #include "voice/stt_model.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -198,6 +199,7 @@ int voice_plan(const struct voice_opts *o, struct voice_plan *ret_plan, struct h
 	struct engine_opts eo;
 	struct vad_options vo;
 	struct tts_options to;
+	struct home *home = NULL;
 	int ret, t, k, i;
 
 	engine_opts_of(o, &eo);
@@ -246,9 +248,23 @@ int voice_plan(const struct voice_opts *o, struct voice_plan *ret_plan, struct h
 		}
 	if (!p.fits)
 		largest_context(o, &p);
+	/* A home that cannot be read is said where it is opened; the plan is of the model then. */
+	if (o->home && !home_load(o->home, &home, NULL))
+		ret = home_size_of_model(o->model, home, &p.home_tokens, err);
+	home_free(home);
+	if (ret)
+		return ret;
 	p.engine.fits = p.fits;
 	*ret_plan = p;
 	return 0;
+}
+
+int voice_plan_home(const struct voice_opts *o, const struct voice_plan *p, struct hearth_err *err)
+{
+	char what[HEARTH_ERR_TEXT];
+
+	snprintf(what, sizeof(what), "the description of the home %.200s", o->home);
+	return home_size_check(p->home_tokens, p->engine.ctx, p->engine.shape.ctx_train, what, "--ctx", err);
 }
 
 /* -- opening -- */
@@ -366,6 +382,9 @@ int voice_open(const struct voice_opts *opts, struct voice **ret_voice, enum voi
 		ret = err_set(err, -ENOSPC, "the plan does not fit: %s", v->plan.why_not);
 		goto fail;
 	}
+	ret = voice_plan_home(opts, &v->plan, err);
+	if (ret)
+		goto fail;
 	ret = open_pools(v, &part, err);
 	if (ret)
 		goto fail;

@@ -53,12 +53,16 @@ struct voice_plan {
 	struct hearth_budget budget[VOICE_TENANTS][HEARTH_KIND_COUNT];
 	uint64_t pool[HEARTH_KIND_COUNT];
 	uint64_t total;
+	uint32_t home_tokens;      /* of the home before the first question; 0: not known */
 	bool fits;
-	char why_not[256];         /* a sentence, when it does not */
+	char why_not[HEARTH_ERR_TEXT]; /* a sentence, when it does not */
 };
 
 /* Reads the head of the model only. 0 also when it does not fit. */
 int voice_plan(const struct voice_opts *opts, struct voice_plan *ret_plan, struct hearth_err *err);
+
+/* Whether the home leaves room for a question and its answer: -E2BIG with the numbers where it does not. */
+int voice_plan_home(const struct voice_opts *opts, const struct voice_plan *plan, struct hearth_err *err);
 
 /* What failed, for the program's exit code. */
 enum voice_part { VOICE_PART_NONE, VOICE_PART_HOME, VOICE_PART_MODEL, VOICE_PART_FIT, VOICE_PART_DEVICE, VOICE_PART_SPEECH };

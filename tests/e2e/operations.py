@@ -86,6 +86,53 @@ def test_check():
             check(r.returncode == 4 and "cannot listen" in r.stderr, "a port that is taken is 4, before the model is read", r)
 
 
+def big_home(dir, rooms):
+    """A home of four lamps a room; its path."""
+    path = os.path.join(dir, "big.yaml")
+    with open(path, "w") as f:
+        f.write("areas:\n" + "".join(f"  - {{name: Room {i}}}\n" for i in range(rooms)) + "entities:\n" +
+                "".join(f"  - {{name: Lamp {i} {k}, domain: light, area: Room {i}, state: \"off\"}}\n" for i in range(rooms) for k in range(4)))
+    return path
+
+
+def test_home_size():
+    """A home that fills the context is refused before anybody asks in vain; what one takes is said."""
+    home = os.path.join(ROOT, "docs/examples/home.yaml")
+    with tempfile.TemporaryDirectory() as tmp:
+        conf = os.path.join(tmp, "c.yaml")
+
+        def run(text, *args):
+            with open(conf, "w") as f:
+                f.write(text.replace("{model}", MODEL))
+            return subprocess.run([EXE, "-c", conf, *args], capture_output=True, text=True, timeout=60)
+
+        big = big_home(tmp, 80)
+        small = BASE.replace("context: 2048", "context: 1024") + f"http: {{port: 0}}\nspeech: {{home: {home}}}\n"
+        full = BASE.replace("context: 2048", "context: 4096") + "http: {port: 0}\nspeech: {home: " + big + "}\nchat: {home: true}\n"
+        for name, text, words in (("of Wyoming's text", small + "wyoming: {enabled: true, port: 0}\n", ("home.yaml", "context is 1024", "may take 768", "at least", "fewer devices")),
+                                  ("of a chat, beyond the model's longest", full, ("big.yaml", "context is 4096", "may take 3840", "fewer devices")),
+                                  ("the prompt of Wyoming", BASE + "http: {port: 0}\nwyoming: {enabled: true, port: 0, prompt: \"" + "word " * 3000 + "\"}\n", ("wyoming.prompt takes", "context is 2048")),
+                                  ("the system message of a chat", BASE + "http: {port: 0}\nchat: {system: \"" + "word " * 3000 + "\"}\n", ("chat.system takes", "context is 2048"))):
+            for args in (("--check",), ()):
+                r = run(text, *args)
+                check(r.returncode == 3 and all(w in r.stderr for w in words) and "ready" not in r.stderr and "fits" not in r.stdout, "too long: " + name + ", " + (args[0] if args else "start"), r)
+        n = int(run(small + "wyoming: {enabled: true, port: 0}\n", "--check").stderr.split("at least ")[1].split()[0])
+        enough = small.replace("context: 1024", f"context: {n}") + "wyoming: {enabled: true, port: 0, zeroconf: false}\n"
+        r = run(enough, "--check")
+        check(r.returncode == 0 and f"home: {n - 256} of {n} tokens over Wyoming" in r.stdout and "the page needs a context" in r.stdout, "the context that it names is enough, and the number is said", r)
+        d = Daemon(text=enough)
+        w = t.Wyoming(d.wyoming)
+        w.send("transcript", {"text": "turn on the kitchen light"})
+        ev = w.until("intent", "handled-stop", "not-handled")
+        check(ev[-1][0] != "not-handled" and f"home: {n - 256} of {n} tokens" in d.text(), "a question is answered with it", (ev, d.text()))
+        w.send("transcript", {"text": "word " * 900})
+        ev = w.until("not-handled")
+        spoken = ev[-1][1]["text"]
+        check(ev[0][0] == "error" and str(n) in ev[0][1]["text"] and spoken == "That is too long for me.", "what is too long is said to people in words", ev)
+        check("was not answered" in d.text() and f"holds {n}" in d.text(), "and the log has the numbers", d.text()[-500:])
+        d.stop()
+
+
 def test_full():
     """What was printed and did not arrive is no success."""
     with tempfile.TemporaryDirectory() as tmp:
@@ -642,7 +689,7 @@ def main():
         return 0
     only = sys.argv[1:]
     shared = None
-    for fn in (test_check, test_full, test_systemd, test_loading, test_reload, test_budget, test_tenants, test_no_tools, test_begin_with, test_broken_http, test_oversize, test_slow, test_slow_readers, test_stop_under_load, test_stop_says_why):
+    for fn in (test_check, test_home_size, test_full, test_systemd, test_loading, test_reload, test_budget, test_tenants, test_no_tools, test_begin_with, test_broken_http, test_oversize, test_slow, test_slow_readers, test_stop_under_load, test_stop_says_why):
         if only and fn.__name__[5:] not in only:
             continue
         try:

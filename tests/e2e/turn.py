@@ -330,6 +330,28 @@ def a_plan_is_printed_and_parsed():
 
 
 @case(needs_model=True)
+def a_home_that_fills_the_context_is_exit_8():
+    with open(path("big-home.yaml"), "w") as f:
+        f.write("areas:\n" + "".join(f"  - {{name: Room {i}}}\n" for i in range(40)) + "entities:\n" +
+                "".join(f"  - {{name: Lamp {i} {k}, domain: light, area: Room {i}, state: \"off\"}}\n" for i in range(40) for k in range(4)))
+    words = ("big-home.yaml takes", "context is 4096", "may take 3840", "fewer devices")
+    refused(run("turn", "-m", MODEL, "-H", path("big-home.yaml"), "--text", "hello"), 8, *words)
+    r = run("plan", "-H", path("big-home.yaml"), MODEL)
+    refused(r, 8, *words)
+    assert re.search(r"^home     \d+ of 4096 tokens$", r.stdout, re.M) and "The plan fits." not in r.stdout, r.stdout
+    p = json.loads(run("plan", "--json", "-H", path("big-home.yaml"), MODEL).stdout)
+    assert not p["fits"] and "may take 3840" in p["why_not"] and p["home_tokens"] > 3840
+    # The example's home is counted, and refused only where it was named.
+    r = run("plan", "-c", "1024", MODEL)
+    assert r.returncode == 0 and re.search(r"^home     \d+ of 1024 tokens$", r.stdout, re.M), r.stdout + r.stderr
+    r = run("plan", "-c", "1024", "-H", HOME, MODEL)
+    refused(r, 8, "context is 1024", "--ctx")
+    n = int(re.search(r"at least (\d+)", r.stderr).group(1))
+    assert run("plan", "-c", n, "-H", HOME, MODEL).returncode == 0 and run("plan", "-c", n - 1, "-H", HOME, MODEL).returncode == 8
+    refused(run("plan", "-H", path("no-home.yaml"), MODEL), 7, "no-home.yaml")
+
+
+@case(needs_model=True)
 def a_context_that_does_not_fit_is_exit_8():
     r = run("plan", "--budget", "llm.kv=1M", MODEL)
     assert r.returncode == 8 and "llm      kv" in r.stdout and re.search(r"^hearth: .*largest context that fits is \d+ tokens$", r.stderr), r.stderr
