@@ -398,6 +398,10 @@ int main(int argc, char **argv)
 		default: usage(stderr); return EXIT_CONFIG;
 		}
 	}
+	if (optind < argc) {
+		fprintf(stderr, "hearthd: unexpected \"%s\"; a configuration is given with -c\n", argv[optind]);
+		return EXIT_CONFIG;
+	}
 	rc = config ? config_load(config, &d.cfg, &err) : config_defaults(&d.cfg, &err);
 	if (!rc && model)
 		rc = set_option(&d.cfg.model, model);

@@ -75,6 +75,9 @@ def test_check():
         d.stop()
         held = sum(p["charged"] for p in j["pools"]) / (1 << 20)
         check(abs(said / held - 1) < 0.02, "and what it says is what is held, to 2 %", (said, held))
+        for args in ([conf], ["--check", "foo"], ["-c", conf, "more"]):
+            r = subprocess.run([EXE, *args], capture_output=True, text=True, timeout=60)
+            check(r.returncode == 2 and r.stderr == f'hearthd: unexpected "{args[-1]}"; a configuration is given with -c\n', "a word that no option takes is 2: " + args[-1], r)
         r = subprocess.run([EXE, "-c", conf + ".no"], capture_output=True, text=True, timeout=60)
         check(r.returncode == 2 and ".no" in r.stderr, "a configuration that is not there is 2", r)
         r = subprocess.run([EXE, "-m", MODEL, "--host", "0.0.0.0", "--check"], capture_output=True, text=True, timeout=60)
