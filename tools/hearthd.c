@@ -30,12 +30,14 @@
 #include "server/home_api.h"
 #include "server/http.h"
 #include "server/info_api.h"
+#include "server/listen.h"
 #include "server/page.h"
 #include "server/prompt_size.h"
 #include "server/realtime.h"
 #include "server/responses_api.h"
 #include "server/service.h"
 #include "server/speech.h"
+#include "server/tls.h"
 #include "server/wyoming.h"
 
 enum { EXIT_CONFIG = 2, EXIT_MODEL = 3, EXIT_LISTEN = 4, EXIT_OUTPUT = 9 };
@@ -141,21 +143,6 @@ static void notify(const char *text)
 	close(fd);
 }
 
-static char *read_pem(const char *path, struct hearth_err *err)
-{
-	char *text = calloc(1, 1 << 16);
-	FILE *f = fopen(path, "re");
-
-	if (!f || !text || !fread(text, 1, (1 << 16) - 1, f)) {
-		err_set(err, -EINVAL, "%s: cannot be read: %s", path, strerror(errno));
-		free(text);
-		text = NULL;
-	}
-	if (f)
-		fclose(f);
-	return text;
-}
-
 /* Until the model is there. */
 static void loading(struct http_req *r)
 {
@@ -176,10 +163,10 @@ static int start_http(struct hearth_err *err)
 	};
 
 	if (d.cfg.http.tls_cert) {
-		d.tls_cert = read_pem(d.cfg.http.tls_cert, err);
-		d.tls_key = d.tls_cert ? read_pem(d.cfg.http.tls_key, err) : NULL;
-		if (!d.tls_key)
-			return -EINVAL;
+		int rc = tls_read(d.cfg.http.tls_cert, d.cfg.http.tls_key, &d.tls_cert, &d.tls_key, err);
+
+		if (rc)
+			return rc;
 		o.tls_cert = d.tls_cert;
 		o.tls_key = d.tls_key;
 	}
@@ -221,15 +208,36 @@ static int set_option(char **to, const char *s)
 	return *to ? 0 : -ENOMEM;
 }
 
+/* Whether the addresses are such, and what they listen with is there. Whether they are free only the start can know. */
+static int check_addresses(struct hearth_err *err)
+{
+	char *cert = NULL, *key = NULL;
+	int rc = 0;
+
+	if (d.cfg.http.on && !d.cfg.http.unix_path)
+		rc = listen_host(d.cfg.http.host, err);
+	if (!rc && d.cfg.http.on && d.cfg.http.tls_cert)
+		rc = tls_read(d.cfg.http.tls_cert, d.cfg.http.tls_key, &cert, &key, err);
+	free(cert);
+	free(key);
+	for (uint32_t i = 0; !rc && d.cfg.wyoming.on && i < d.cfg.n_wy; i++)
+		if (!d.cfg.wy[i].at.unix_path)
+			rc = listen_host(d.cfg.wy[i].at.host, err);
+	return rc;
+}
+
+/* The exit code; what is wrong is in @err. */
 static int check(struct hearth_err *err)
 {
 	struct home *home = NULL;
 	struct engine_plan plan;
 	struct engine_opts o;
-	char note[1024] = "";
+	char note[1024] = "", said[SPEECH_NOTE] = "";
 	uint64_t all;
 	int rc;
 
+	if (check_addresses(err))
+		return EXIT_LISTEN;
 	rc = service_plan(&d.cfg, &o, &plan, err);
 	if (!rc && d.cfg.home)
 		rc = home_load(d.cfg.home, &home, err);
@@ -237,16 +245,21 @@ static int check(struct hearth_err *err)
 		rc = prompt_size_of_model(&d.cfg, &plan, home, note, sizeof(note), err);
 	home_free(home);
 	if (!rc)
-		rc = speech_check(&d.cfg, err);
+		rc = speech_check(&d.cfg, said, err);
 	if (rc)
-		return rc;
+		return EXIT_MODEL;
 	all = plan.total + speech_bytes(&d.cfg);
 	printf("%s: %s, %s, context %u, %u sessions, %.1f MiB in all: %s\n", d.cfg.path ? d.cfg.path : "built-in configuration",
 	       plan.model, plan.backend, plan.ctx, plan.sessions, (double)all / (1 << 20), plan.fits ? "fits" : "does not fit");
 	printf("computing on %s: %s\n", plan.backend, plan.why);
 	if (*note)
 		printf("%s\n", note);
-	return plan.fits ? 0 : err_set(err, -ENOMEM, "the largest context that fits is %u", plan.ctx_fit);
+	if (*said)
+		printf("%s\n", said);
+	if (plan.fits)
+		return 0;
+	err_set(err, -ENOMEM, "the largest context that fits is %u", plan.ctx_fit);
+	return EXIT_MODEL;
 }
 
 static uint64_t watchdog_us(void)
@@ -423,8 +436,8 @@ int main(int argc, char **argv)
 	}
 	if (!rc && host)
 		rc = config_check_open(&d.cfg, &err);
-	if (!rc && !d.cfg.http.on && !d.cfg.wyoming.on)
-		rc = err_set(&err, -EINVAL, "nothing is served: http and wyoming are both switched off");
+	if (!rc)
+		rc = config_check_serve(&d.cfg, &err);
 	if (!rc && !d.cfg.model)
 		rc = err_set(&err, -EINVAL, "no model is given: use --model FILE or model: {path: FILE}");
 	if (rc) {
@@ -436,7 +449,7 @@ int main(int argc, char **argv)
 		if (rc)
 			fprintf(stderr, "hearthd: %s\n", err.text);
 		config_done(&d.cfg);
-		return printed(rc ? EXIT_MODEL : 0);
+		return printed(rc);
 	}
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
@@ -460,6 +473,8 @@ int main(int argc, char **argv)
 	fprintf(stderr, "hearthd: computing on %s: %s\n", engine_the_plan(d.service->engine)->backend, engine_the_plan(d.service->engine)->why);
 	if (*d.service->prompt_note)
 		fprintf(stderr, "hearthd: %s\n", d.service->prompt_note);
+	if (*speech_note(d.service->speech))
+		fprintf(stderr, "hearthd: %s\n", speech_note(d.service->speech));
 	if (*d.service->cache_note)
 		fprintf(stderr, "hearthd: %s\n", d.service->cache_note);
 	if (d.http)

@@ -11,6 +11,7 @@ RT_SRCS += \
 	runtime/server/chat_request.c \
 	runtime/server/chat_stream.c \
 	runtime/server/config.c \
+	runtime/server/config_check.c \
 	runtime/server/embed_api.c \
 	runtime/server/feed.c \
 	runtime/server/flow.c \
@@ -37,6 +38,7 @@ RT_SRCS += \
 	runtime/server/speech.c \
 	runtime/server/speech_api.c \
 	runtime/server/tenants.c \
+	runtime/server/tls.c \
 	runtime/server/transcribe.c \
 	runtime/server/watch.c \
 	runtime/server/websocket.c \

@@ -439,18 +439,6 @@ static void read_all(struct reader *r, struct config *c)
 		one_key(r, c, yaml_item(r->y, n, i));
 }
 
-bool config_is_loopback(const char *host)
-{
-	return !strncmp(host, "127.", 4) || !strcmp(host, "::1") || !strcmp(host, "localhost");
-}
-
-int config_check_open(const struct config *c, struct hearth_err *err)
-{
-	if (c->http.on && !c->http.unix_path && !config_is_loopback(c->http.host) && !c->n_keys)
-		return err_set(err, -EINVAL, "listening on %s needs at least one entry in \"keys\"", c->http.host);
-	return 0;
-}
-
 int config_load(const char *path, struct config *ret, struct hearth_err *err)
 {
 	struct reader r = { .err = err, .path = path };

@@ -100,6 +100,8 @@ struct config {
  */
 int config_check_open(const struct config *c, struct hearth_err *err);
 bool config_is_loopback(const char *host);
+/* Asked when all of it is known, the command line too: two servers at one address, a service without what it serves. */
+int config_check_serve(const struct config *c, struct hearth_err *err);
 /* What holds where the file says nothing. Free with config_done(). */
 int config_defaults(struct config *c, struct hearth_err *err);
 /*

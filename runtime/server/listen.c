@@ -42,6 +42,15 @@ int listen_unix(const char *path, struct hearth_err *err)
 	return fd;
 }
 
+int listen_host(const char *host, struct hearth_err *err)
+{
+	struct in6_addr a;
+
+	if (!strcmp(host, "localhost") || inet_pton(AF_INET, host, &a) == 1 || inet_pton(AF_INET6, host, &a) == 1)
+		return 0;
+	return err_set(err, -EINVAL, "\"%s\" is not an address to listen on", host);
+}
+
 int listen_tcp(const char *host, uint16_t port, uint16_t *ret_port, struct hearth_err *err)
 {
 	struct sockaddr_in6 a6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
@@ -49,13 +58,14 @@ int listen_tcp(const char *host, uint16_t port, uint16_t *ret_port, struct heart
 	struct sockaddr *a = (struct sockaddr *)&a4;
 	socklen_t len = sizeof(a4);
 	struct sockaddr_storage bound;
-	int fd, one = 1;
+	int fd, one = 1, rc = listen_host(host, err);
 
+	if (rc)
+		return rc;
 	if (!strcmp(host, "localhost"))
 		host = "127.0.0.1";
 	if (inet_pton(AF_INET, host, &a4.sin_addr) != 1) {
-		if (inet_pton(AF_INET6, host, &a6.sin6_addr) != 1)
-			return err_set(err, -EINVAL, "\"%s\" is not an address to listen on", host);
+		inet_pton(AF_INET6, host, &a6.sin6_addr);
 		a = (struct sockaddr *)&a6;
 		len = sizeof(a6);
 	}
@@ -64,7 +74,7 @@ int listen_tcp(const char *host, uint16_t port, uint16_t *ret_port, struct heart
 		return err_set(err, -errno, "no socket: %s", strerror(errno));
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (bind(fd, a, len) || listen(fd, 128)) {
-		int rc = err_set(err, -errno, "cannot listen on %s port %u: %s", host, port, strerror(errno));
+		rc = err_set(err, -errno, "cannot listen on %s port %u: %s", host, port, strerror(errno));
 
 		close(fd);
 		return rc;

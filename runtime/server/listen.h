@@ -12,6 +12,8 @@
  * UNIX: a socket left behind by a dead program is replaced, anything else at
  * @path is not; mode 0660.
  */
+/* Whether @host is such an address. */
+int listen_host(const char *host, struct hearth_err *err);
 int listen_tcp(const char *host, uint16_t port, uint16_t *ret_port, struct hearth_err *err);
 int listen_unix(const char *path, struct hearth_err *err);
 

@@ -63,6 +63,7 @@ struct speech {
 	char *phrase;
 	struct voice_account wake_acc;
 	struct hearth_tenant *t_wake;
+	char note[SPEECH_NOTE];
 	char vad[512];             /* Silero's weights; "": the energy detector */
 };
 
@@ -350,6 +351,11 @@ bool speech_speaks(const struct speech *s)
 	return s && s->rate;
 }
 
+const char *speech_note(const struct speech *s)
+{
+	return s ? s->note : "";
+}
+
 int speech_rate(const struct speech *s)
 {
 	return s->rate;
@@ -408,15 +414,48 @@ uint64_t speech_predict(const struct config *cfg)
 	return speech_bytes(cfg) * 2 + (cfg->stt && cfg->home ? 64u << 20 : 0);
 }
 
-int speech_check(const struct config *cfg, struct hearth_err *err)
+/* The recogniser's files; NULL where the home's own are made for it. */
+static void stt_options_of(const struct config *cfg, struct stt_options *o)
+{
+	const bool own = cfg->home && !cfg->lm;
+
+	stt_defaults(o);
+	o->lm = own ? NULL : cfg->lm ? cfg->lm : GENERAL_LM;
+	o->dict = own ? NULL : cfg->dict ? cfg->dict : GENERAL_DICT;
+}
+
+static void note_guesses(const struct wake *w, const char *phrase, char note[SPEECH_NOTE])
+{
+	if (*wake_guessed(w))
+		snprintf(note, SPEECH_NOTE, "no dictionary has \"%.127s\" of the wake phrase \"%.80s\": how it sounds is guessed", wake_guessed(w), phrase);
+}
+
+int speech_check(const struct config *cfg, char note[SPEECH_NOTE], struct hearth_err *err)
 {
 	struct speech *s = calloc(1, sizeof(*s));
+	struct stt_options o;
+	struct wake *w;
 	int rc = 0;
 
+	*note = 0;
 	if (!s)
 		return err_set(err, -ENOMEM, "out of memory");
-	if (cfg->stt)
-		rc = find_vad(s, cfg, err);
+	if (cfg->stt) {
+		stt_options_of(cfg, &o);
+		rc = stt_check(&o, err);
+		if (!rc)
+			rc = find_vad(s, cfg, err);
+	}
+	if (!rc && cfg->wake) {
+		wake_defaults(&s->wake_o);
+		s->wake_o.phrase = cfg->wake;
+		s->wake_o.threshold = cfg->wake_threshold;
+		rc = wake_open(&s->wake_o, NULL, &w, err);
+		if (!rc) {
+			note_guesses(w, cfg->wake, note);
+			wake_close(w);
+		}
+	}
 	if (!rc && cfg->tts) {
 		tts_defaults(&s->tts_o);
 		s->tts_o.voice = cfg->voice;
@@ -444,8 +483,10 @@ static int open_wake(struct speech *s, const struct config *cfg, struct hearth *
 	s->wake_acc = (struct voice_account){ .tenant = s->t_wake, .pool = pool };
 	if (!rc)
 		rc = speech_wake_take(s, &w, err);
-	if (!rc)
+	if (!rc) {
+		note_guesses(w, s->phrase, s->note);
 		speech_wake_give(s, w);
+	}
 	return rc;
 }
 
@@ -468,9 +509,7 @@ int speech_open(const struct config *cfg, struct hearth *h, struct speech **ret,
 		struct stt_events ev = { .partial = on_partial, .final = on_final, .ctx = s };
 		struct stt_options o;
 
-		stt_defaults(&o);
-		o.lm = cfg->lm ? cfg->lm : GENERAL_LM;
-		o.dict = cfg->dict ? cfg->dict : GENERAL_DICT;
+		stt_options_of(cfg, &o);
 		if (cfg->home && !cfg->lm) {
 			rc = home_model(s, cfg, err);
 			o.lm = s->model.lm;

@@ -22,8 +22,15 @@ struct wake;
 uint64_t speech_bytes(const struct config *cfg);
 /* The same with room to grow, a large home's too: what the account pool has for them. */
 uint64_t speech_predict(const struct config *cfg);
-/* Whether the voice and the detector's file that @cfg names are there; nothing stays open. */
-int speech_check(const struct config *cfg, struct hearth_err *err);
+/* What is wrong with nothing but worth knowing: longest that it is. */
+#define SPEECH_NOTE 320
+/*
+ * Whether the files, the voice and the phrase that @cfg names are there, in the words of speech_open(); nothing stays
+ * open. @note gets what it would note.
+ */
+int speech_check(const struct config *cfg, char note[SPEECH_NOTE], struct hearth_err *err);
+/* Of what is open; "": nothing. */
+const char *speech_note(const struct speech *s);
 /* Opens what @cfg asks for. The sentence names the engine that does not open. */
 int speech_open(const struct config *cfg, struct hearth *h, struct speech **ret, struct hearth_err *err);
 void speech_close(struct speech *s);      /* NULL is fine */

@@ -74,6 +74,8 @@ void stt_defaults(struct stt_options *o);
 
 struct stt;
 
+/* Whether the files that @o names are there; a language model or dictionary that is NULL is not asked for. */
+int stt_check(const struct stt_options *o, struct hearth_err *err);
 /* -ENOENT with the file named, -EBADMSG, -ENOSPC (budget), -ENOMEM. */
 int stt_open(const struct stt_options *o, const struct voice_account *acc,
 	     const struct stt_events *ev, struct stt **ret, struct hearth_err *err);

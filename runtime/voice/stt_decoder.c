@@ -107,16 +107,28 @@ static ps_decoder_t *make(cmd_ln_t *config)
 	return ps;
 }
 
+static const char *acoustic(const struct stt_options *o)
+{
+	return o->acoustic ? o->acoustic : MODEL_DIR "en-us";
+}
+
+int stt_check(const struct stt_options *o, struct hearth_err *err)
+{
+	int rc = need(acoustic(o), err);
+
+	if (!rc && o->lm)
+		rc = need(o->lm, err);
+	if (!rc && o->dict)
+		rc = need(o->dict, err);
+	return rc;
+}
+
 int stt_decoder_new(const struct stt_options *o, struct stt_decoder **ret, struct hearth_err *err)
 {
-	const char *hmm = o->acoustic ? o->acoustic : MODEL_DIR "en-us";
+	const char *hmm = acoustic(o);
 	struct stt_decoder *d;
-	int rc = need(hmm, err);
+	int rc = stt_check(o, err);
 
-	if (!rc)
-		rc = need(o->lm, err);
-	if (!rc)
-		rc = need(o->dict, err);
 	if (rc)
 		return rc;
 	err_set_logfp(NULL); /* PocketSphinx prints unless told not to */

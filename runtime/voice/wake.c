@@ -26,6 +26,7 @@ struct wake {
 	struct voice_charge charge;
 	size_t in_utterance;
 	bool begun;
+	char guessed[128];
 };
 
 void wake_defaults(struct wake_options *o)
@@ -40,6 +41,7 @@ size_t wake_predict(void)
 
 struct spelling {
 	const char *missing;
+	char *guessed;             /* no longer than the phrase, of which each word comes once */
 };
 
 static void guessed(void *ctx, const char *word, const char *phones)
@@ -48,13 +50,15 @@ static void guessed(void *ctx, const char *word, const char *phones)
 
 	if (!phones)
 		s->missing = word;
+	else
+		sprintf(s->guessed + strlen(s->guessed), "%s%s", *s->guessed ? " " : "", word);
 }
 
 /* A dictionary of the phrase's words alone, in memory; returns the descriptor. */
-static int dictionary(const struct wake_options *o, char *phrase, struct hearth_err *err)
+static int dictionary(const struct wake_options *o, char *phrase, char *guessed_words, struct hearth_err *err)
 {
 	const char *words[MAX_WORDS];
-	struct spelling sp = { 0 };
+	struct spelling sp = { .guessed = guessed_words };
 	char *save = NULL, copy[128];
 	size_t n = 0;
 	int fd, rc;
@@ -100,7 +104,7 @@ int wake_open(const struct wake_options *o, const struct voice_account *acc, str
 {
 	const char *hmm = o->acoustic ? o->acoustic : MODEL_DIR "en-us";
 	struct wake *w;
-	char phrase[128], dict[64], threshold[32];
+	char phrase[128], guesses[128] = "", dict[64], threshold[32];
 	cmd_ln_t *config;
 	int fd, rc;
 
@@ -110,12 +114,13 @@ int wake_open(const struct wake_options *o, const struct voice_account *acc, str
 		phrase[i] = (char)tolower((unsigned char)o->phrase[i]);
 	if (access(hmm, R_OK))
 		return err_set(err, -errno, "wake word: %s: %s", hmm, strerror(errno));
-	fd = dictionary(o, phrase, err);
+	fd = dictionary(o, phrase, guesses, err);
 	if (fd < 0)
 		return fd;
 	w = calloc(1, sizeof(*w));
 	rc = w ? voice_charge_begin(&w->charge, acc, wake_predict(), err) : err_set(err, -ENOMEM, "no memory for the wake word");
 	if (!rc) {
+		strcpy(w->guessed, guesses);
 		snprintf(dict, sizeof(dict), "/proc/self/fd/%d", fd);
 		snprintf(threshold, sizeof(threshold), "%g", o->threshold);
 		err_set_logfp(NULL);
@@ -141,6 +146,11 @@ int wake_open(const struct wake_options *o, const struct voice_account *acc, str
 	}
 	*ret = w;
 	return 0;
+}
+
+const char *wake_guessed(const struct wake *w)
+{
+	return w->guessed;
 }
 
 void wake_close(struct wake *w)

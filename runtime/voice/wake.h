@@ -29,6 +29,8 @@ void wake_defaults(struct wake_options *o);       /* "okay hearth", 1e-20 */
 size_t wake_predict(void);                        /* bytes, before one is opened */
 /* -ENOENT: a word that cannot be spelt, or no model; -ENOSPC: the budget. The sentence names it. */
 int wake_open(const struct wake_options *o, const struct voice_account *acc, struct wake **ret, struct hearth_err *err);
+/* Words that no dictionary has, with a blank between: how they sound is a guess. "": none. */
+const char *wake_guessed(const struct wake *w);
 void wake_close(struct wake *w);
 
 /* 16 kHz. 1: the phrase ended in these samples; 0: not; -EIO. */

@@ -66,6 +66,33 @@ def test_check():
                                  ("less cache than is needed", BASE + "memory: {kv_max: 1M}\n", "of kv")):
             r = run(text)
             check(r.returncode == 3 and word in r.stderr and not r.stdout, "--check of " + name + " is 3", r)
+        wake = BASE + "http: {port: 0}\nspeech: {wake: okay %s}\n"
+        for name, text, rc, word in (("a certificate that is not there", BASE + "http: {port: 0, tls_cert: none.pem, tls_key: none.key}\n", 4, "none.pem: cannot be read"),
+                                     ("a certificate that is none", BASE + "http: {port: 0, tls_cert: c.yaml, tls_key: c.yaml}\n", 4, "no certificate with its key"),
+                                     ("an address that is none", BASE + "http: {host: here, port: 0}\nkeys: [{name: a, key: 0123456789abcdef}]\n", 4, "not an address"),
+                                     ("an address of Wyoming that is none", BASE + "http: {port: 0}\nwyoming: {enabled: true, host: here, port: 0}\n", 4, "not an address"),
+                                     ("a language model that is not there", BASE + "http: {port: 0}\nspeech: {stt: true, lm: none.lm}\n", 3, "none.lm"),
+                                     ("a dictionary that is not there", BASE + "http: {port: 0}\nspeech: {stt: true, dict: none.dict}\n", 3, "none.dict"),
+                                     ("a wake phrase without a word", BASE + "http: {port: 0}\nspeech: {wake: ' '}\n", 3, "wake phrase is empty"),
+                                     ("one port for two", BASE + "http: {port: 8123}\nwyoming: {enabled: true, port: 8123}\n", 2, "http and wyoming are both to listen on port 8123"),
+                                     ("one port of everywhere for two", BASE + "http: {port: 8123}\nwyoming: {enabled: true, host: 0.0.0.0, port: 8123}\n", 2, "both to listen on port 8123"),
+                                     ("one port for two of Wyoming", BASE + "wyoming: {enabled: true, listen: [{port: 8123}, {host: localhost, port: 8123}]}\n", 2, "two addresses of wyoming"),
+                                     ("a wake word of Wyoming without one", BASE + "wyoming: {enabled: true, services: [wake]}\n", 2, '"wake" needs speech: {wake: PHRASE}'),
+                                     ("a recogniser of Wyoming without one", BASE + "wyoming: {enabled: true, services: [asr]}\n", 2, '"asr" needs'),
+                                     ("a voice of Wyoming without one", BASE + "wyoming: {enabled: true, services: [tts]}\n", 2, '"tts" needs'),
+                                     ("intents of Wyoming without a home", BASE + "wyoming: {enabled: true, services: [handle, intent]}\n", 2, '"intent" needs')):
+            r = run(text)
+            said = r.stderr
+            check(r.returncode == rc and word in said and not r.stdout, f"--check of {name} is {rc}", r)
+            r = subprocess.run([EXE, "-c", conf], capture_output=True, text=True, timeout=60)
+            check(r.returncode == rc and r.stderr.endswith(said), "and so is the start, in the same words", (r, said))
+        r = run(wake % "blorptang")
+        check(r.returncode == 0 and '"blorptang" of the wake phrase "okay blorptang"' in r.stdout, "--check notes a wake word whose sound is guessed", r)
+        check("guessed" not in run(wake % "computer").stdout, "and not one of the dictionary", run(wake % "computer"))
+        d = Daemon(text=wake % "blorptang")
+        check("is guessed" in d.text() and d.stop() == 0, "the start notes it too", d.text())
+        ok = run(BASE + "http: {port: 8123}\nwyoming: {enabled: true, host: 127.0.0.2, port: 8123}\n")
+        check(ok.returncode == 0, "one port of two addresses is fine", ok)
         size = lambda r: float(r.stdout.split(" MiB in all")[0].split()[-1]) if r.returncode == 0 else 0
         plain, f16, speech = size(run(BASE)), size(run("model: {path: {model}, kv: f16}\n")), size(run(BASE + "speech: {stt: true, tts: true}\n"))
         check(plain + 7 < f16 and plain + 15 < speech, "--check counts the kind of KV and the speech engines", (plain, f16, speech))
