@@ -123,7 +123,7 @@ speech: all  ## fetch the voice detector's weights, once
 	@BUILD=$(BUILD) tools/speech.sh install
 
 demo: deps-demo   ## a whole voice turn: build what is missing, speak a command, answer it
-	@$(MAKE) --no-print-directory -j$$(nproc) $(BUILD)/bin/hearth $(BUILD)/bin/silero-convert
+	@$(MAKE) --no-print-directory -j$$(nproc) $(BUILD)/bin/hearth $(BUILD)/bin/hearthd $(BUILD)/bin/silero-convert
 	@BUILD=$(BUILD) tools/speech.sh install
 	@BUILD=$(BUILD) tools/demo.sh $(DEMO)
 

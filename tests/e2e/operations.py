@@ -163,6 +163,16 @@ def test_home_size():
         d.stop()
 
 
+def test_readme():
+    """What README has people type after make demo is built by make demo."""
+    r = subprocess.run(["make", "-n", "-C", ROOT, "BUILD=/nonexistent", "demo"], capture_output=True, text=True, timeout=120)
+    with open(os.path.join(ROOT, "README.md")) as f:
+        typed = {w.split("build/bin/")[1] for w in f.read().split() if w.startswith("build/bin/")}
+    check(r.returncode == 0 and typed >= {"hearth", "hearthd"}, "README has commands", (typed, r.stderr[-500:]))
+    for name in sorted(typed):
+        check(f"-o /nonexistent/bin/{name} " in r.stdout, "make demo builds what README starts: " + name, r.stdout[-300:])
+
+
 def test_full():
     """What was printed and did not arrive is no success."""
     with tempfile.TemporaryDirectory() as tmp:
@@ -719,7 +729,7 @@ def main():
         return 0
     only = sys.argv[1:]
     shared = None
-    for fn in (test_check, test_home_size, test_full, test_systemd, test_loading, test_reload, test_budget, test_tenants, test_no_tools, test_begin_with, test_broken_http, test_oversize, test_slow, test_slow_readers, test_stop_under_load, test_stop_says_why):
+    for fn in (test_check, test_home_size, test_readme, test_full, test_systemd, test_loading, test_reload, test_budget, test_tenants, test_no_tools, test_begin_with, test_broken_http, test_oversize, test_slow, test_slow_readers, test_stop_under_load, test_stop_says_why):
         if only and fn.__name__[5:] not in only:
             continue
         try:
