@@ -342,3 +342,36 @@ memory:
 	json_decref(states);
 	return -ENOMEM;
 }
+
+int home_prompt_states(const struct home *home, json_t **ret)
+{
+	json_t *all = json_array();
+	size_t a, i;
+
+	for (a = 0; all && a <= home_n_areas(home); a++) {
+		const struct home_area *area = a < home_n_areas(home) ? home_area(home, a) : NULL;
+
+		for (i = 0; all && i < home_n_entities(home); i++) {
+			const struct home_entity *e = home_entity(home, i);
+			char *buf = NULL, *text = NULL;
+			size_t len = 0;
+			FILE *f;
+
+			if (e->area != area || !json_object_get(e->state, "state"))
+				continue;
+			f = open_memstream(&buf, &len);
+			if (f)
+				put_state(f, e);
+			if (!f || done(f, &buf, &text) ||
+			    json_array_append_new(all, json_pack("{s:s, s:s}", "area", area ? area->name : "No area", "text", text))) {
+				json_decref(all);
+				all = NULL;
+			}
+			free(text);
+		}
+	}
+	if (!all)
+		return -ENOMEM;
+	*ret = all;
+	return 0;
+}

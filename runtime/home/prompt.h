@@ -46,4 +46,12 @@ void home_told_free(struct home_told *told);
 int home_prompt_now(struct home_told *told, const struct home *home, const struct tm *now,
 		    const char *here, char **ret_text);
 
+/*
+ * What message 2 says of each entity, for who counts elsewhere what was told:
+ * [{"area": "Kitchen", "text": "Kitchen Light = off"}, ...] in its order. Of
+ * those that changed, the texts of one area stand in one line behind the area
+ * and a colon, with "; " between. -ENOMEM.
+ */
+int home_prompt_states(const struct home *home, json_t **ret);
+
 #endif

@@ -46,8 +46,9 @@ void api_home(struct http_req *r, void *service)
 	struct service *s = service;
 	char *system = NULL, *now = NULL;
 	struct home_told *told = NULL;
-	json_t *tools, *state;
+	json_t *tools, *state, *says = NULL;
 	struct tm tm;
+	bool failed;
 
 	if (!has_home(s, r))
 		return;
@@ -55,16 +56,17 @@ void api_home(struct http_req *r, void *service)
 	home_now(s->home, &tm);
 	tools = flat_tools(s->home);
 	state = home_state(s->home);
-	if (home_prompt_system(s->home, &system) || home_told_new(&told) || home_prompt_now(told, s->home, &tm, NULL, &now))
-		system = NULL;
+	failed = home_prompt_system(s->home, &system) || home_told_new(&told) || home_prompt_now(told, s->home, &tm, NULL, &now) ||
+	    home_prompt_states(s->home, &says);
 	pthread_mutex_unlock(&s->home_lock);
 	home_told_free(told);
-	if (!system || !tools || !state) {
+	if (failed || !tools || !state) {
 		json_decref(tools);
 		json_decref(state);
+		json_decref(says);
 		http_error(r, 500, NULL, NULL, "out of memory");
 	} else {
-		http_reply_json(r, 200, json_pack("{s:s,s:s?,s:o,s:o,s:s}", "instructions", system, "now", now, "tools", tools, "state", state,
+		http_reply_json(r, 200, json_pack("{s:s,s:s?,s:o,s:o,s:o,s:s}", "instructions", system, "now", now, "says", says, "tools", tools, "state", state,
 						  "examples", "A simulated home answers: try its lights, its locks, its thermostat."));
 	}
 	free(system);

@@ -95,6 +95,16 @@ class Browser:
         return [e["params"]["request"]["url"] for e in self.events if e["method"] == "Network.requestWillBeSent"] + \
                [e["params"]["url"] for e in self.events if e["method"] == "Network.webSocketCreated"]
 
+    def told(self):
+        """What the page has told the session, in order: (role, text) of each item, and the type of what else it sent."""
+        out = []
+        for e in self.events:
+            if e["method"] == "Network.webSocketFrameSent":
+                m = json.loads(e["params"]["response"]["payloadData"])
+                item = m.get("item", {})
+                out.append((item["role"], item["content"][0]["text"]) if item.get("type") == "message" else (m["type"], ""))
+        return out
+
     def complaints(self):
         """Errors, also of the content security policy; a status of the API is not one."""
         out = [e["params"]["entry"]["text"] for e in self.events if e["method"] == "Log.entryAdded" and e["params"]["entry"]["level"] == "error"]
@@ -158,6 +168,20 @@ def turns(exe, tmp):
     b.eval("document.getElementById('mic').click()")
     check(b.eval("document.getElementById('mic').getAttribute('aria-pressed')") == "false", "the microphone closes")
     check(b.wait(f"[...document.querySelectorAll('.tenant .n')].map(e => e.textContent).join() !== {json.dumps(before)}", 5) is not None, "memory goes on being drawn")
+    # what changed since it was told is told before what is said, and once
+    first = next(x for r, x in b.told() if r == "system")
+    check(first.startswith("Now: ") and "Kitchen Light = off" in first, "the session begins with the home as it is", first)
+    now = [x for r, x in b.told() if r == "system"][1:]
+    check(any("Kitchen Light = on" in x for x in now), "what a call changed is told before what is spoken next", now)
+    check(call(d, "POST", "/v1/home/call", {"name": "HassTurnOff", "arguments": {"name": "Wall Lamp"}}, key=None)[0] == 200, "somebody else switches a lamp")
+    had = b.eval("document.querySelectorAll('.me').length")
+    b.eval("text.value = 'is the wall lamp on'; send.click()")
+    check(b.wait(f"document.querySelectorAll('.me').length > {had} && state.textContent === 'ready'"), "it is asked about", b.eval("log.innerText"))
+    told = [x for x in b.told() if x[0] in ("system", "user")]
+    check(told[-1] == ("user", "is the wall lamp on") and told[-2][0] == "system" and told[-2][1].startswith("Now: ") and "Wall Lamp = off" in told[-2][1] and "Kitchen Light" not in told[-2][1],
+          "the page tells it, and only it, before the question", told[-3:])
+    check("off" in (said := b.eval("[...document.querySelectorAll('.me')].at(-1).textContent").lower()) or "no" in said, "and the answer knows", said)
+    check(b.eval("[...document.querySelectorAll('.dev')].find(e => e.textContent.startsWith('Wall Lamp'))?.className") == "dev", "as the picture of the home does")
     outside = [u for u in b.requests() if not u.startswith((base, base.replace("http", "ws"), "about:", "data:", "blob:"))]
     check(b.requests() and not outside, "it asks nobody but its own server", outside)
     check(not b.complaints(), "nothing breaks its content security policy, nothing throws", b.complaints())

@@ -68,7 +68,7 @@ static const char yaml[] =
 
 static void only_changes_are_told_again(void **state)
 {
-	json_t *args = json_pack("{s:s}", "name", "Lamp"), *result, *changes;
+	json_t *args = json_pack("{s:s}", "name", "Lamp"), *result, *changes, *states;
 	struct home_told *told;
 	struct home *home;
 	struct tm now;
@@ -83,6 +83,12 @@ static void only_changes_are_told_again(void **state)
 	free(text);
 	assert_int_equal(home_prompt_now(told, home, &now, "Hall", &text), 0);
 	assert_null(text);
+	/* One by one, as somebody else counts them. */
+	assert_int_equal(home_prompt_states(home, &states), 0);
+	text = json_dumps(states, JSON_COMPACT);
+	assert_string_equal(text, "[{\"area\":\"Hall\",\"text\":\"Lamp = off\"},{\"area\":\"No area\",\"text\":\"List = 1, items milk\"}]");
+	free(text);
+	json_decref(states);
 	assert_int_equal(home_call(home, "HassTurnOn", args, &result, &changes, NULL), 0);
 	assert_int_equal(home_prompt_now(told, home, &now, "Hall", &text), 0);
 	assert_string_equal(text, "Now: Sunday 29 November 2026, 18:05\nHall: Lamp = on");

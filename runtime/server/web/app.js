@@ -9,6 +9,7 @@ const RATE = 24000;
 const $ = (id) => document.getElementById(id);
 let key = sessionStorage.getItem("key") ?? "";
 let ws = null, audio = null, mic = null, speaker = null, turn = null, home = null;
+let told = null, telling = 0;         // what the session was told of the home; which telling is under way
 let micSamples = 0, micEpoch = 0;      // how much was sent, and when its first sample was heard
 const bubbles = new Map();             // item id -> <li>
 
@@ -76,17 +77,50 @@ function connect() {
   ws.onmessage = (m) => take(JSON.parse(m.data));
   ws.onclose = () => { state("not connected"); stopMic(); };
   ws.ready = new Promise((ok, bad) => {
+    ws.failed = bad;
     ws.onerror = () => bad(new Error("the server does not take the connection"));
     ws.first = ok;
   });
   return ws.ready;
 }
 
-function begin() {
+// The home as it is now; false: there is none. Null until the server was asked.
+async function readHome() {
+  home = await api("/v1/home").catch((e) => { if (e.status === 404) return false; throw e; });
+  if (home) {
+    drawHome(home.state);
+    if ($("hint")) $("hint").textContent = home.examples;   // gone with the first line
+  }
+}
+
+function tell(text) {
+  send({ type: "conversation.item.create", item: { type: "message", role: "system", content: [{ type: "input_text", text }] } });
+}
+
+// Before what is said next, if it can still come before it: the time, and only what changed since it was told.
+async function tellNow() {
+  if (!told) return;
+  const mine = ++telling, session = ws;
+  await readHome();
+  if (mine !== telling || session !== ws || !home) return;
+  const areas = new Map(), now = home.now.split("\n", 1)[0];
+  home.says.forEach(({ area, text }, i) => {
+    if (text !== told.says[i]?.text) areas.set(area, [...(areas.get(area) ?? []), text]);
+  });
+  if (areas.size || now !== told.now) tell([now, ...[...areas].map(([area, texts]) => area + ": " + texts.join("; "))].join("\n"));
+  told = { now, says: home.says };
+}
+
+async function begin() {
+  told = null;
+  await readHome();
   const session = { type: "realtime", audio: { input: { turn_detection: { type: "server_vad", silence_duration_ms: 400 } } } };
   if (home) Object.assign(session, { instructions: home.instructions, tools: home.tools, temperature: 0 });
   send({ type: "session.update", session });
-  if (home?.now) send({ type: "conversation.item.create", item: { type: "message", role: "system", content: [{ type: "input_text", text: home.now }] } });
+  if (home) {
+    tell(home.now);
+    told = { now: home.now.split("\n", 1)[0], says: home.says };
+  }
   state("ready");
   ws.first();
 }
@@ -97,13 +131,15 @@ const heardAt = (ms) => micEpoch + ms;
 function take(e) {
   const now = performance.now();
   switch (e.type) {
-  case "session.created": begin(); break;
+  case "session.created": begin().catch((err) => { ws.failed(err); ws.close(); }); break;
   case "input_audio_buffer.speech_started":
     speaker?.stop(send);
     turn = new Turn();
     turn.mark("speech", heardAt(e.audio_start_ms));
     state("listening");
+    tellNow().catch((err) => line("error", err.message));
     break;
+  case "input_audio_buffer.committed": telling++; break;   // too late to come before it: told with the next
   case "input_audio_buffer.speech_stopped":
     turn?.mark("spoken", heardAt(e.audio_end_ms));
     turn?.mark("endpoint", now);
@@ -256,6 +292,7 @@ $("say").onsubmit = (ev) => {
   guarded(async () => {
     await openAudio();
     await connect();
+    await tellNow();
     speaker.stop(send);
     turn = new Turn();
     turn.mark("transcript", performance.now());
@@ -294,13 +331,7 @@ async function watch() {
       const m = await api("/v1/memory");
       $("backend").textContent = m.backend;
       drawMemory($("memory"), m);
-      if (home === null) {
-        home = await api("/v1/home").catch((e) => { if (e.status === 404) return false; throw e; });
-        if (home) {
-          drawHome(home.state);
-          $("hint").textContent = home.examples;
-        }
-      }
+      if (home === null) await readHome();
     }
   } catch {
     $("health").className = "pill gone";
