@@ -55,8 +55,9 @@ int prompt_size_check(const struct config *cfg, const struct engine_plan *plan, 
 	snprintf(what, sizeof(what), "the description of the home %.180s", cfg->home ? cfg->home : "");
 	if (services & (WYOMING_HANDLE | WYOMING_INTENT)) {
 		rc = wyoming_tokens(cfg, chat, tok, home, &n, err);
-		if (!rc)
-			rc = home_size_check(n, plan->ctx, plan->shape.ctx_train, !home ? "wyoming.prompt" : cfg->wy_prompt ? "wyoming.prompt with the home's tools" : what, option, err);
+		if (!rc && (home || cfg->wy_prompt))
+			rc = home_size_check(n, plan->ctx, plan->shape.ctx_train, !cfg->wy_prompt ? what : home ? "wyoming.prompt with the home's tools" : "wyoming.prompt",
+					     cfg->wy_prompt ? "a shorter text" : "fewer devices", option, err);
 		if (home || cfg->wy_prompt)
 			add(list, sizeof(list), n, plan->ctx, "over Wyoming");
 	}
@@ -66,13 +67,14 @@ int prompt_size_check(const struct config *cfg, const struct engine_plan *plan, 
 		else /* the tools are the client's */
 			rc = home_size(chat, tok, home, false, &n, err);
 		if (!rc)
-			rc = home_size_check(n, plan->ctx, plan->shape.ctx_train, cfg->chat_system ? "chat.system" : what, option, err);
+			rc = home_size_check(n, plan->ctx, plan->shape.ctx_train, cfg->chat_system ? "chat.system" : what,
+					     cfg->chat_system ? "a shorter text" : "fewer devices", option, err);
 		add(list, sizeof(list), n, plan->ctx, "in a chat");
 	}
 	if (!rc && cfg->http.on && home) {
 		rc = home_size(chat, tok, home, true, &n, err);
 		add(list, sizeof(list), n, plan->ctx, "on the page");
-		if (!rc && home_size_check(n, plan->ctx, plan->shape.ctx_train, what, option, NULL))
+		if (!rc && home_size_check(n, plan->ctx, plan->shape.ctx_train, what, "", option, NULL))
 			snprintf(page, sizeof(page), "; the page needs a context of at least %u tokens (%s)", n + HOME_SIZE_TURN, option);
 	}
 	if (!rc && *list)

@@ -71,7 +71,7 @@ int home_size_of_model(const char *model, const struct home *home, uint32_t *ret
 	return rc;
 }
 
-int home_size_check(uint32_t tokens, uint32_t ctx, uint32_t ctx_most, const char *what, const char *option, struct hearth_err *err)
+int home_size_check(uint32_t tokens, uint32_t ctx, uint32_t ctx_most, const char *what, const char *less, const char *option, struct hearth_err *err)
 {
 	const uint32_t most = ctx > HOME_SIZE_TURN ? ctx - HOME_SIZE_TURN : 0;
 
@@ -79,8 +79,8 @@ int home_size_check(uint32_t tokens, uint32_t ctx, uint32_t ctx_most, const char
 		return 0;
 	if (tokens > ctx_most || ctx_most - tokens < HOME_SIZE_TURN)
 		return err_set(err, -E2BIG, "%s takes %u tokens; the context is %u, and the model's longest is %u: with %u for a question and its answer "
-			       "it may take %u at most, so give fewer devices or shorter names", what, tokens, ctx, ctx_most, HOME_SIZE_TURN,
-			       ctx_most > HOME_SIZE_TURN ? ctx_most - HOME_SIZE_TURN : 0);
+			       "it may take %u at most, so give %s", what, tokens, ctx, ctx_most, HOME_SIZE_TURN,
+			       ctx_most > HOME_SIZE_TURN ? ctx_most - HOME_SIZE_TURN : 0, less);
 	return err_set(err, -E2BIG, "%s takes %u tokens; the context is %u, and with %u for a question and its answer it may take %u: "
-		       "give a context of at least %u (%s), or fewer devices", what, tokens, ctx, HOME_SIZE_TURN, most, tokens + HOME_SIZE_TURN, option);
+		       "give a context of at least %u (%s), or %s", what, tokens, ctx, HOME_SIZE_TURN, most, tokens + HOME_SIZE_TURN, option, less);
 }

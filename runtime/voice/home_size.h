@@ -14,7 +14,7 @@
 struct home;
 
 /* Tokens beside it for a question, a call with its result and an answer. */
-#define HOME_SIZE_TURN 256
+#define HOME_SIZE_TURN 128
 
 /* Of @system, @tools and @now (each may be NULL) before the first word of a question, by the model's own template. */
 int home_size_texts(const struct chat *chat, const struct tok *tok, const char *system, const char *tools, const char *now, uint32_t *ret,
@@ -25,9 +25,9 @@ int home_size(const struct chat *chat, const struct tok *tok, const struct home 
 int home_size_of_model(const char *model, const struct home *home, uint32_t *ret, struct hearth_err *err);
 /*
  * -E2BIG with the numbers and what to do when @tokens leave no room in @ctx.
- * @what they are of; @option the way to say how long the context is to be;
+ * @what they are of; @less what would take fewer; @option the way to say how long the context is to be;
  * @ctx_most the model's own limit.
  */
-int home_size_check(uint32_t tokens, uint32_t ctx, uint32_t ctx_most, const char *what, const char *option, struct hearth_err *err);
+int home_size_check(uint32_t tokens, uint32_t ctx, uint32_t ctx_most, const char *what, const char *less, const char *option, struct hearth_err *err);
 
 #endif

@@ -264,7 +264,7 @@ int voice_plan_home(const struct voice_opts *o, const struct voice_plan *p, stru
 	char what[HEARTH_ERR_TEXT];
 
 	snprintf(what, sizeof(what), "the description of the home %.200s", o->home);
-	return home_size_check(p->home_tokens, p->engine.ctx, p->engine.shape.ctx_train, what, "--ctx", err);
+	return home_size_check(p->home_tokens, p->engine.ctx, p->engine.shape.ctx_train, what, "fewer devices", "--ctx", err);
 }
 
 /* -- opening -- */
@@ -369,8 +369,10 @@ int voice_open(const struct voice_opts *opts, struct voice **ret_voice, enum voi
 	v->opts = *opts;
 	part = VOICE_PART_HOME;
 	ret = home_load(opts->home, &v->home, err);
-	if (!ret)
-		ret = talk_new(v->home, opts->here, &v->talk, err);
+	if (ret)
+		goto fail;
+	part = VOICE_PART_HERE;
+	ret = talk_new(v->home, opts->here, &v->talk, err);
 	if (ret)
 		goto fail;
 	part = VOICE_PART_MODEL;

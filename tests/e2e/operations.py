@@ -139,8 +139,8 @@ def test_home_size():
         big = big_home(tmp, 80)
         small = BASE.replace("context: 2048", "context: 1024") + f"http: {{port: 0}}\nspeech: {{home: {home}}}\n"
         full = BASE.replace("context: 2048", "context: 4096") + "http: {port: 0}\nspeech: {home: " + big + "}\nchat: {home: true}\n"
-        for name, text, words in (("of Wyoming's text", small + "wyoming: {enabled: true, port: 0}\n", ("home.yaml", "context is 1024", "may take 768", "at least", "fewer devices")),
-                                  ("of a chat, beyond the model's longest", full, ("big.yaml", "context is 4096", "may take 3840", "fewer devices")),
+        for name, text, words in (("of Wyoming's text", small + "wyoming: {enabled: true, port: 0}\n", ("home.yaml", "context is 1024", "may take 896", "at least", "fewer devices")),
+                                  ("of a chat, beyond the model's longest", full, ("big.yaml", "context is 4096", "may take 3968", "fewer devices")),
                                   ("the prompt of Wyoming", BASE + "http: {port: 0}\nwyoming: {enabled: true, port: 0, prompt: \"" + "word " * 3000 + "\"}\n", ("wyoming.prompt takes", "context is 2048")),
                                   ("the system message of a chat", BASE + "http: {port: 0}\nchat: {system: \"" + "word " * 3000 + "\"}\n", ("chat.system takes", "context is 2048"))):
             for args in (("--check",), ()):
@@ -149,12 +149,12 @@ def test_home_size():
         n = int(run(small + "wyoming: {enabled: true, port: 0}\n", "--check").stderr.split("at least ")[1].split()[0])
         enough = small.replace("context: 1024", f"context: {n}") + "wyoming: {enabled: true, port: 0, zeroconf: false}\n"
         r = run(enough, "--check")
-        check(r.returncode == 0 and f"home: {n - 256} of {n} tokens over Wyoming" in r.stdout and "the page needs a context" in r.stdout, "the context that it names is enough, and the number is said", r)
+        check(r.returncode == 0 and f"home: {n - 128} of {n} tokens over Wyoming" in r.stdout and "the page needs a context" in r.stdout, "the context that it names is enough, and the number is said", r)
         d = Daemon(text=enough)
         w = t.Wyoming(d.wyoming)
         w.send("transcript", {"text": "turn on the kitchen light"})
         ev = w.until("intent", "handled-stop", "not-handled")
-        check(ev[-1][0] != "not-handled" and f"home: {n - 256} of {n} tokens" in d.text(), "a question is answered with it", (ev, d.text()))
+        check(ev[-1][0] != "not-handled" and f"home: {n - 128} of {n} tokens" in d.text(), "a question is answered with it", (ev, d.text()))
         w.send("transcript", {"text": "word " * 900})
         ev = w.until("not-handled")
         spoken = ev[-1][1]["text"]
