@@ -27,4 +27,5 @@ SCRIPT_TESTS += \
 	tests/e2e/home_model.py \
 	tests/e2e/turn.py \
 	# EOL
-CFLAGS_tools/hearthctl.c := -DHEARTH_VERSION='"$(VERSION)"'
+# one version, of debian/build.mk, wherever one is said
+$(foreach f,tools/hearth.c tools/hearthctl.c tools/hearthd.c runtime/server/wyoming_info.c,$(eval CFLAGS_$(f) := -DHEARTH_VERSION='"$(VERSION)"'))

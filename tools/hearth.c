@@ -2,6 +2,8 @@
 /* hearth: the assistant from the command line. docs/man/hearth.1 */
 #include "hearth.h"
 
+#include "base/version.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -26,7 +28,7 @@ static void usage(FILE *out)
 	fputs("usage: hearth COMMAND [OPTION...]\n\n", out);
 	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].what);
-	fputs("\nhearth COMMAND --help tells its options.\n", out);
+	fputs("\nhearth COMMAND --help tells its options; hearth --version its version.\n", out);
 }
 
 /*
@@ -67,6 +69,10 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
 		usage(stdout);
+		return printed(EXIT_OK);
+	}
+	if (!strcmp(argv[1], "--version")) {
+		puts("hearth " HEARTH_VERSION);
 		return printed(EXIT_OK);
 	}
 	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {

@@ -13,9 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef HEARTH_VERSION  /* the build says it; a test's own build need not */
-#define HEARTH_VERSION "?"
-#endif
+#include "base/version.h"
 
 static const struct command {
 	const char *name;

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "paths.h"
+#include "base/version.h"
 #include "dev/hearth.h"
 #include "home/home.h"
 #include "server/alive.h"
@@ -406,7 +407,7 @@ int main(int argc, char **argv)
 		case 'p': port = optarg; break;
 		case 'H': host = optarg; break;
 		case 'C': only_check = true; break;
-		case 'V': puts("hearthd 0.1"); return printed(0);
+		case 'V': puts("hearthd " HEARTH_VERSION); return printed(0);
 		case 'h': usage(stdout); return printed(0);
 		default: usage(stderr); return EXIT_CONFIG;
 		}

@@ -102,6 +102,9 @@ def info_of(where):
 
 def test_describe(d):
     i = info_of(d.ports[0])
+    whose = [(p["attribution"], p["version"]) for k in i for p in i[k]] + [(m["attribution"], None) for k in i for p in i[k] for key in ("models", "voices") for m in p.get(key, [])]
+    check({"CMU Sphinx": "https://cmusphinx.github.io", "CMU Flite": "http://cmuflite.org", "hearth": "https://hearth.example"} == {a["name"]: a["url"] for a, _ in whose} and
+          all(v is None or v.count(".") == 2 for _, v in whose), "whose each is, with their own homes, and the version", whose)
     check(all(len(i[k]) == 1 for k in i), "one address for all services describes all of them", i)
     check(i["asr"][0]["supports_transcript_streaming"] is True and i["tts"][0]["supports_synthesize_streaming"] is True and
           i["handle"][0]["supports_handled_streaming"] is True, "and says what it streams")
