@@ -121,7 +121,7 @@ int common_option(struct common *c, int opt, const char *arg)
 		c->voice.ctx = (uint32_t)v;
 		return ret;
 	case 't':
-		ret = common_number("--threads", arg, 1, 256, &v);
+		ret = common_number("--threads", arg, 1, 64, &v);
 		c->voice.threads = (uint32_t)v;
 		return ret;
 	case 1002:
@@ -164,7 +164,7 @@ int common_option(struct common *c, int opt, const char *arg)
 int common_open(struct common *c, struct voice **ret_voice)
 {
 	static const int codes[] = {
-		[VOICE_PART_NONE] = EXIT_OTHER, [VOICE_PART_HOME] = EXIT_HOME, [VOICE_PART_MODEL] = EXIT_MODEL,
+		[VOICE_PART_NONE] = EXIT_OTHER, [VOICE_PART_HERE] = EXIT_USAGE, [VOICE_PART_HOME] = EXIT_HOME, [VOICE_PART_MODEL] = EXIT_MODEL,
 		[VOICE_PART_FIT] = EXIT_FIT, [VOICE_PART_DEVICE] = EXIT_DEVICE, [VOICE_PART_SPEECH] = EXIT_SPEECH,
 	};
 	enum voice_part part = VOICE_PART_NONE;

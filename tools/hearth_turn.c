@@ -313,6 +313,12 @@ int main_turn(int argc, char **argv)
 			return complain(EXIT_USAGE, "%s is what is to be heard: --out and --trace would replace it (give --out another name, or \"\" for none)", argv[i]);
 	if (same_file(j.out, j.trace))
 		return complain(EXIT_USAGE, "--out and --trace are one file: %s", j.out);
+	/* A shell takes a sentence without quotes apart, and each word would be a command. */
+	for (i = optind; j.text && argc - optind > 1 && i < argc && strlen(argv[i]) && !strpbrk(argv[i], " \t\r\n"); i++)
+		;
+	if (j.text && argc - optind > 1 && i == argc)
+		return complain(EXIT_USAGE, "--text takes each argument for a command, and these are %d single words: a command of several stands in quotes, as in --text \"%.40s %.40s ...\"",
+				argc - optind, argv[optind], argv[optind + 1]);
 	stop_on_signals();
 	j.c.voice.listen = !j.text;
 	/* What cannot be read is said before seconds go into loading. */

@@ -146,6 +146,16 @@ int home_called(const char *name, char *const *aliases, size_t n_aliases, const 
 	return 0;
 }
 
+const struct home_area *home_area_called(const struct home *home, const char *said)
+{
+	size_t i;
+
+	for (i = 0; i < home->n_areas; i++)
+		if (home_called(home->areas[i].name, home->areas[i].aliases, home->areas[i].n_aliases, said))
+			return &home->areas[i];
+	return NULL;
+}
+
 /* -- slots -- */
 
 const char *home_slot(const json_t *args, const char *key)

@@ -113,6 +113,8 @@ size_t home_n_entities(const struct home *home);
 const struct home_entity *home_entity(const struct home *home, size_t i); /* in file order */
 size_t home_n_areas(const struct home *home);
 const struct home_area *home_area(const struct home *home, size_t i);
+/* By its name or an alias, as people say them; NULL: there is none. */
+const struct home_area *home_area_called(const struct home *home, const char *said);
 
 /* The floors: those listed under floors, then those that only an area names, in file order. */
 size_t home_n_floors(const struct home *home);

@@ -500,6 +500,7 @@ int home_parse(const char *name, const char *yaml, size_t len, struct home **ret
 {
 	struct reader r = { .file = name, .err = err };
 	yaml_parser_t parser;
+	yaml_document_t second;
 	const yaml_node_t *root;
 	struct home *h;
 	int ret;
@@ -528,6 +529,16 @@ int home_parse(const char *name, const char *yaml, size_t len, struct home **ret
 	else
 		ret = read_home(&r, h, root);
 	yaml_document_delete(&r.doc);
+	if (!ret && yaml_parser_load(&parser, &second)) {
+		root = yaml_document_get_root_node(&second);
+		if (root)
+			ret = err_set(err, -EINVAL, "%s:%zu:%zu: a second document begins here; a home is one", name, root->start_mark.line + 1,
+				      root->start_mark.column + 1);
+		yaml_document_delete(&second);
+	} else if (!ret) {
+		ret = err_set(err, parser.error == YAML_MEMORY_ERROR ? -ENOMEM : -EINVAL, "%s:%zu:%zu: %s, after the home's document", name,
+			      parser.problem_mark.line + 1, parser.problem_mark.column + 1, parser.problem ? parser.problem : "not YAML");
+	}
 	yaml_parser_delete(&parser);
 	if (ret) {
 		home_free(h);

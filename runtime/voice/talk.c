@@ -2,6 +2,7 @@
 #include "voice/talk.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,25 +66,40 @@ static int add(struct talk *t, enum chat_role role, char *content)
 	return 0;
 }
 
+static int no_area(const struct home *home, const char *here, struct hearth_err *err)
+{
+	char list[300] = "";
+	size_t i, n = 0;
+
+	for (i = 0; i < home_n_areas(home); i++) {
+		const char *name = home_area(home, i)->name;
+
+		if (n + strlen(name) + 8 > sizeof(list)) {
+			strcpy(list + n, ", ...");
+			break;
+		}
+		n += (size_t)sprintf(list + n, "%s%s", i ? ", " : "", name);
+	}
+	return err_set(err, -ENOENT, "the home has no area \"%.80s\"; it has %s", here, *list ? list : "none");
+}
+
 int talk_new(const struct home *home, const char *here, struct talk **ret_talk, struct hearth_err *err)
 {
 	struct talk *t = calloc(1, sizeof(*t));
 	char *system = NULL;
 	int ret = -ENOMEM;
-	size_t i;
+	const struct home_area *area;
 
 	if (!t)
 		return err_set(err, -ENOMEM, "out of memory");
 	t->home = home;
 	if (here) {
-		for (i = 0; i < home_n_areas(home); i++)
-			if (!strcmp(home_area(home, i)->name, here))
-				break;
-		if (i == home_n_areas(home)) {
+		area = home_area_called(home, here);
+		if (!area) {
 			talk_free(t);
-			return err_set(err, -EINVAL, "the home has no area \"%s\"", here);
+			return no_area(home, here, err);
 		}
-		t->here = strdup(here);
+		t->here = strdup(area->name);
 		if (!t->here)
 			goto fail;
 	}

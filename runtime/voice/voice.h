@@ -65,7 +65,7 @@ int voice_plan(const struct voice_opts *opts, struct voice_plan *ret_plan, struc
 int voice_plan_home(const struct voice_opts *opts, const struct voice_plan *plan, struct hearth_err *err);
 
 /* What failed, for the program's exit code. */
-enum voice_part { VOICE_PART_NONE, VOICE_PART_HOME, VOICE_PART_MODEL, VOICE_PART_FIT, VOICE_PART_DEVICE, VOICE_PART_SPEECH };
+enum voice_part { VOICE_PART_NONE, VOICE_PART_HERE, VOICE_PART_HOME, VOICE_PART_MODEL, VOICE_PART_FIT, VOICE_PART_DEVICE, VOICE_PART_SPEECH };
 
 struct voice;
 

@@ -334,13 +334,13 @@ def a_home_that_fills_the_context_is_exit_8():
     with open(path("big-home.yaml"), "w") as f:
         f.write("areas:\n" + "".join(f"  - {{name: Room {i}}}\n" for i in range(40)) + "entities:\n" +
                 "".join(f"  - {{name: Lamp {i} {k}, domain: light, area: Room {i}, state: \"off\"}}\n" for i in range(40) for k in range(4)))
-    words = ("big-home.yaml takes", "context is 4096", "may take 3840", "fewer devices")
+    words = ("big-home.yaml takes", "context is 4096", "may take 3968", "fewer devices")
     refused(run("turn", "-m", MODEL, "-H", path("big-home.yaml"), "--text", "hello"), 8, *words)
     r = run("plan", "-H", path("big-home.yaml"), MODEL)
     refused(r, 8, *words)
     assert re.search(r"^home     \d+ of 4096 tokens$", r.stdout, re.M) and "The plan fits." not in r.stdout, r.stdout
     p = json.loads(run("plan", "--json", "-H", path("big-home.yaml"), MODEL).stdout)
-    assert not p["fits"] and "may take 3840" in p["why_not"] and p["home_tokens"] > 3840
+    assert not p["fits"] and "may take 3968" in p["why_not"] and p["home_tokens"] > 3968
     # The example's home is counted, and refused only where it was named.
     r = run("plan", "-c", "1024", MODEL)
     assert r.returncode == 0 and re.search(r"^home     \d+ of 1024 tokens$", r.stdout, re.M), r.stdout + r.stderr
@@ -389,7 +389,28 @@ def mistakes_in_the_home_are_exit_7():
             f.write(text)
         refused(run("turn", "-m", MODEL, "-H", path("bad.yaml"), command()), 7, "bad.yaml", where)
     refused(run("turn", "-m", MODEL, "-H", path("none.yaml"), command()), 7, "none.yaml", "No such file")
-    refused(run("turn", "-m", MODEL, "-H", HOME, "--here", "Moon", command()), 7, "Moon")
+    with open(path("two.yaml"), "w") as f:
+        f.write("areas: [{name: Hall}]\nentities: [{name: Lamp, domain: light}]\n---\nareas: [{name: Attic}]\n")
+    refused(run("turn", "-m", MODEL, "-H", path("two.yaml"), "--text", "hello"), 7, "two.yaml:4:1: ", "second document")
+
+
+@case(needs_model=True)
+def here_is_an_area_as_people_call_it():
+    refused(run("turn", "-m", MODEL, "-H", HOME, "--here", "Moon", command()), 2, "Moon", "Kitchen, Living Room, Hall, Bedroom, Bathroom")
+    for here in ("Living Room", "living room", "the lounge"):
+        r = turn("--here", here, "-o", "", "--text", "is the front door locked")
+        assert r.returncode == 0, r.stderr
+
+
+@case()
+def words_without_quotes_are_no_commands():
+    refused(run("turn", "--text", "turn", "on", "the", "kitchen", "light"), 2, "5 single words", "quotes", '--text "turn on ..."')
+    refused(run("turn", "-t", "99", "--text", "hello"), 2, "--threads", "1 to 64")
+    r = run("--version")
+    assert r.returncode == 0 and re.fullmatch(r"hearth \d+\.\d+\.\d+\n", r.stdout), r
+    for other in ("hearthd", "hearthctl"):
+        o = subprocess.run([os.path.join(BUILD, "bin", other), "--version"], capture_output=True, text=True)
+        assert o.stdout == r.stdout.replace("hearth", other), (o, r)
 
 
 # -- outputs -----------------------------------------------------------------------------
