@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mono.h"
+#include "base/utf8.h"
 #include "server/chat_api.h"
 #include "server/service.h"
 #include "server/speech.h"
@@ -114,6 +115,19 @@ static void add_event(struct hear_job *j, json_t *o)
 	pthread_cond_broadcast(&j->changed);
 }
 
+/* What the client calls it: the last part of a path, without what would break a line of a log. */
+static const char *file_name(struct http_req *r)
+{
+	const char *name = http_part_file(r, "file"), *slash = name ? strrchr(name, '/') : NULL;
+
+	if (slash)
+		name = slash + 1;
+	for (const char *c = name; c && *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 127)
+			return "the file";
+	return name && *name && strlen(name) < 128 && utf8_valid(name, strlen(name)) == strlen(name) ? name : "the file";
+}
+
 static void on_segment(void *arg, const struct transcript_segment *seg)
 {
 	struct hear_job *j = arg;
@@ -142,7 +156,7 @@ static void *hear_thread(void *arg)
 	struct hear_job *j = arg;
 	struct hearth_err err = { 0 };
 	struct transcript t;
-	int rc = transcribe(j->s->speech, j->file, j->n_file, WAIT_MS, on_segment, stopped, j, &t, &err);
+	int rc = transcribe(j->s->speech, file_name(j->r), j->file, j->n_file, WAIT_MS, on_segment, stopped, j, &t, &err);
 
 	pthread_mutex_lock(&j->lock);
 	if (!rc) {
@@ -267,7 +281,7 @@ static void transcription(struct http_req *r, struct service *s)
 		stream(r, s, file, n);
 		return;
 	}
-	rc = transcribe(s->speech, file, n, WAIT_MS, NULL, gone, r, &t, &err);
+	rc = transcribe(s->speech, file_name(r), file, n, WAIT_MS, NULL, gone, r, &t, &err);
 	keyring_leave(s->keys, http_who(r), 0, 0, 0);
 	if (rc) {
 		transcribe_failed(r, rc, &err);

@@ -67,7 +67,7 @@ void transcript_done(struct transcript *t)
 	memset(t, 0, sizeof(*t));
 }
 
-int transcribe(struct speech *sp, const void *data, size_t size, int wait_ms,
+int transcribe(struct speech *sp, const char *name, const void *data, size_t size, int wait_ms,
 	       void (*on_segment)(void *, const struct transcript_segment *), bool (*gone)(void *), void *arg,
 	       struct transcript *ret, struct hearth_err *err)
 {
@@ -85,7 +85,7 @@ int transcribe(struct speech *sp, const void *data, size_t size, int wait_ms,
 		err_set(err, rc, "out of memory");
 		goto out;
 	}
-	rc = audio_in_mem(data, size, STT_RATE, &in, err);
+	rc = audio_in_named(name, data, size, STT_RATE, &in, err);
 	if (rc)
 		goto out;
 	speech_vad_options(sp, &vo);

@@ -18,11 +18,11 @@ struct transcript {
 };
 
 /*
- * @data is a sound file (audio.h says which). @on_segment (may be NULL) is
+ * @data is a sound file (audio.h says which), called @name in sentences. @on_segment (may be NULL) is
  * called as each is known; @gone (may be NULL) ends it early with -ECANCELED.
  * -EBADMSG, -ENODATA, -ENOTSUP: the file, with the reason; -ETIMEDOUT.
  */
-int transcribe(struct speech *sp, const void *data, size_t size, int wait_ms,
+int transcribe(struct speech *sp, const char *name, const void *data, size_t size, int wait_ms,
 	       void (*on_segment)(void *arg, const struct transcript_segment *s), bool (*gone)(void *arg), void *arg,
 	       struct transcript *ret, struct hearth_err *err);
 void transcript_done(struct transcript *t);

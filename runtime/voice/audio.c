@@ -74,6 +74,11 @@ int audio_in_mem(const void *data, size_t size, int rate, struct audio_in **ret,
 	return open_reader("memory", data, size, rate, ret, err);
 }
 
+int audio_in_named(const char *name, const void *data, size_t size, int rate, struct audio_in **ret, struct hearth_err *err)
+{
+	return open_reader(name, data, size, rate, ret, err);
+}
+
 int audio_in_mic(const char *device, int rate, struct audio_in **ret, struct hearth_err *err)
 {
 	struct audio_in *in = calloc(1, sizeof(*in));

@@ -46,6 +46,8 @@ int audio_in_wav(const char *path, int rate, struct audio_in **ret, struct heart
 /* The same over bytes in memory, which must outlive the reader. */
 int audio_in_mem(const void *data, size_t size, int rate, struct audio_in **ret,
 		   struct hearth_err *err);
+/* The same, called @name in sentences. */
+int audio_in_named(const char *name, const void *data, size_t size, int rate, struct audio_in **ret, struct hearth_err *err);
 
 /*
  * Opens an ALSA capture device ("default") at @rate.

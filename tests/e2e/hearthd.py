@@ -760,6 +760,11 @@ def test_audio(d):
     s, sse, r = call(d, "POST", "/v1/audio/transcriptions", raw=raw, headers=h)
     ev = [json.loads(x[6:]) for x in sse.decode().split("\n\n") if x]
     check(s == 200 and ev[-1]["type"] == "transcript.text.done" and "".join(e["delta"] for e in ev[:-1]) == ev[-1]["text"], "transcription streamed: deltas make the text", ev)
+    for fields in ({}, {"stream": "true"}):
+        for name, want in (("talks/my note.ogg", "my note.ogg: "), ("a\tb", "the file: "), ("", "")):
+            raw, h = multipart(fields, name, b"no sound at all")
+            s, j, _ = call(d, "POST", "/v1/audio/transcriptions", raw=raw, headers=h)
+            check(s == 400 and j["error"]["message"].startswith(want) and "memory" not in j["error"]["message"], "what is no sound is refused by its own name: " + repr(name), (s, j))
     raw, h = multipart({"stream": "true"}, "a.wav", b"no sound at all")
     s, j, _ = call(d, "POST", "/v1/audio/transcriptions", raw=raw, headers=h)
     check(s == 400 and j["error"]["message"], "what is no audio is 400 also where it was to be streamed", (s, j))

@@ -67,6 +67,7 @@ void http_stream(struct http_req *r, int code, const char *type, long (*n)(void 
 void api_start_failed(struct service *s, struct http_req *r, int rc, const struct hearth_err *err) { status = 500; }
 int keyring_enter(struct keyring *k, int who, uint64_t kv, struct hearth_err *err) { return 0; }
 void keyring_leave(struct keyring *k, int who, uint64_t kv, uint64_t in, uint64_t out) { }
+const char *http_part_file(const struct http_req *r, const char *name) { return "a.wav"; }
 bool speech_hears(const struct speech *s) { return true; }
 bool speech_speaks(const struct speech *s) { return true; }
 int speech_rate(const struct speech *s) { return 24000; }
@@ -77,7 +78,7 @@ static void moment(void)
 	syscall(SYS_nanosleep, &(struct timespec){ .tv_nsec = 1000000 }, NULL);
 }
 
-int transcribe(struct speech *sp, const void *data, size_t size, int wait_ms,
+int transcribe(struct speech *sp, const char *name, const void *data, size_t size, int wait_ms,
 	       void (*on_segment)(void *, const struct transcript_segment *), bool (*gone)(void *), void *arg,
 	       struct transcript *ret, struct hearth_err *err)
 {
