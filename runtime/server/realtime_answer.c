@@ -121,7 +121,7 @@ static int on_phrase(void *arg, const struct chunk *k)
 	if (rc)
 		atomic_store(&a->c->cancel, true);
 	else
-		rc = speech_say(a->c->s->speech, k->spoken, 1.0, WAIT_MS, on_pcm, a, NULL);
+		rc = speech_say(a->c->s->speech, NULL, k->spoken, 1.0, WAIT_MS, on_pcm, a, NULL);
 	update_item(a, k->src_end);
 	return rc;
 }

@@ -23,6 +23,15 @@
 
 #define WAKES 4
 
+/* flite's, of the package libflite1 */
+static const char *const voices[] = { "slt", "rms", "awb", "kal16", "kal" };
+/* OpenAI's: clients have one of these built in, and each is the configured voice here. */
+static const char *const aliases[] = {
+	"alloy", "ash", "ballad", "cedar", "coral", "echo", "fable", "marin", "nova", "onyx", "sage", "shimmer", "verse",
+};
+
+#define VOICES (sizeof(voices) / sizeof(voices[0]))
+
 struct turnstile {                 /* one at a time, with a limit on the wait */
 	pthread_mutex_t lock;
 	pthread_cond_t free;
@@ -42,6 +51,8 @@ struct speech {
 	struct stt *stt;
 	struct tts *tts;
 	struct tts_options tts_o;
+	const char *voice;         /* the configured one */
+	int rates[VOICES];         /* of those that were asked for; -1: not here (lock) */
 	int rate;                  /* of the voice; 0: none is switched on */
 	struct voice_account tts_acc;
 	struct hearth_tenant *t_stt, *t_tts;
@@ -253,34 +264,88 @@ static int open_voice(struct speech *s, struct hearth_err *err)
 	return tts_open(&s->tts_o, s->tts_acc.pool ? &s->tts_acc : NULL, &ev, &s->tts, err);
 }
 
-/* Speed belongs to an open voice. Whoever holds the mouth may open it anew. */
-static int set_speed(struct speech *s, float speed, struct hearth_err *err)
+/* A voice is open at one speed. Whoever holds the mouth may open it anew. */
+static int set_voice(struct speech *s, const char *voice, float speed, struct hearth_err *err)
 {
-	float old = s->tts_o.speed;
+	const struct tts_options old = s->tts_o;
 	int rc;
 
-	if (speed == old && s->tts)
+	if (speed == old.speed && !strcmp(voice, old.voice) && s->tts)
 		return 0;
 	tts_close(s->tts);
 	s->tts = NULL;
 	s->tts_o.speed = speed;
+	s->tts_o.voice = voice;
 	rc = open_voice(s, err);
 	if (rc) {
-		s->tts_o.speed = old;
+		s->tts_o = old;
 		if (open_voice(s, NULL))
 			s->tts = NULL;
 	}
 	return rc;
 }
 
-int speech_say(struct speech *s, const char *text, double speed, int wait_ms,
+/* The rate of flite's voice @i, opened once to see whether it is here; -1: it is not. */
+static int rate_of(struct speech *s, size_t i)
+{
+	struct tts_events ev = { .audio = on_audio, .done = on_said, .ctx = s };
+	struct tts_options o;
+	struct tts *t;
+	int rate;
+
+	pthread_mutex_lock(&s->lock);
+	rate = s->rates[i];
+	pthread_mutex_unlock(&s->lock);
+	if (rate)
+		return rate;
+	tts_defaults(&o);
+	o.voice = voices[i];
+	rate = -1;
+	if (!tts_open(&o, NULL, &ev, &t, NULL)) {
+		rate = tts_rate(t);
+		tts_close(t);
+	}
+	pthread_mutex_lock(&s->lock);
+	s->rates[i] = rate;
+	pthread_mutex_unlock(&s->lock);
+	return rate;
+}
+
+int speech_voice(struct speech *s, const char *name, const char **ret, struct hearth_err *err)
+{
+	bool own = !name || !*name || !strcmp(name, s->voice);
+	int rate;
+
+	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]) && !own; i++)
+		own = !strcmp(name, aliases[i]);
+	if (own) {
+		*ret = s->voice;
+		return 0;
+	}
+	for (size_t i = 0; i < VOICES; i++) {
+		if (strcmp(name, voices[i]))
+			continue;
+		rate = rate_of(s, i);
+		if (rate > 0 && rate != s->rate)
+			return err_set(err, -ENOENT, "the voice \"%s\" speaks at %d Hz, and what is served here is %d Hz (speech.voice is %.60s)", name, rate,
+				       s->rate, s->voice);
+		if (rate > 0) {
+			*ret = voices[i];
+			return 0;
+		}
+	}
+	return err_set(err, -ENOENT, "there is no voice \"%.60s\" here; there is %.60s, which OpenAI's names mean too, and flite's that are installed", name,
+		       s->voice);
+}
+
+int speech_say(struct speech *s, const char *voice, const char *text, double speed, int wait_ms,
 	       int (*pcm)(void *, const int16_t *, size_t), void *arg, struct hearth_err *err)
 {
 	int rc = turn_take(&s->mouth, wait_ms);
 
 	if (rc)
 		return err_set(err, rc, "the voice was busy for %d s", wait_ms / 1000);
-	rc = set_speed(s, (float)speed, err);
+	rc = set_voice(s, voice ? voice : s->voice, (float)speed, err);
 	if (rc) {
 		turn_give(&s->mouth);
 		return rc;
@@ -527,7 +592,7 @@ int speech_open(const struct config *cfg, struct hearth *h, struct speech **ret,
 	}
 	if (!rc && cfg->tts) {
 		tts_defaults(&s->tts_o);
-		s->tts_o.voice = cfg->voice;
+		s->tts_o.voice = s->voice = cfg->voice;
 		if (pool)
 			rc = hearth_tenant_open(h, "tts", HEARTH_CLASS_TTS, 30, &s->t_tts, err);
 		s->tts_acc = (struct voice_account){ .tenant = s->t_tts, .pool = pool };

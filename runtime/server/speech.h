@@ -59,11 +59,18 @@ int hearing_end(struct hearing *h, struct stt_result *ret_r, struct hearth_err *
 void hearing_drop(struct hearing *h);     /* cancels and frees */
 
 /*
- * Says @text; @pcm gets 16-bit mono at speech_rate() as it is made and stops
+ * The voice that a client calls @name (NULL: it says none): the configured one
+ * by its own name or by one of OpenAI's, or another of flite's that is here and
+ * has the same rate. *ret is for speech_say() and outlives @s. -ENOENT.
+ */
+int speech_voice(struct speech *s, const char *name, const char **ret, struct hearth_err *err);
+
+/*
+ * Says @text in @voice (NULL: the configured one); @pcm gets 16-bit mono at speech_rate() as it is made and stops
  * it by returning non-zero. Waits up to @wait_ms for the voice. -ETIMEDOUT,
  * -ECANCELED (stopped), -EINVAL (not UTF-8).
  */
-int speech_say(struct speech *s, const char *text, double speed, int wait_ms,
+int speech_say(struct speech *s, const char *voice, const char *text, double speed, int wait_ms,
 	       int (*pcm)(void *arg, const int16_t *pcm, size_t n), void *arg, struct hearth_err *err);
 
 #endif

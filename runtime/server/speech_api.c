@@ -30,7 +30,7 @@ struct voice_job {
 	struct service *s;
 	struct http_req *r;
 	json_t *body;
-	const char *text;
+	const char *text, *voice;  /* NULL: the configured one */
 	double speed;
 	int format;
 	bool sse, entered;
@@ -152,7 +152,7 @@ static int on_phrase(void *arg, const struct chunk *c)
 		pthread_cond_wait(&j->changed, &j->lock);
 	stop = j->stop;
 	pthread_mutex_unlock(&j->lock);
-	return stop ? -ECANCELED : speech_say(j->s->speech, c->spoken, j->speed, WAIT_MS, on_pcm, j, &j->err);
+	return stop ? -ECANCELED : speech_say(j->s->speech, j->voice, c->spoken, j->speed, WAIT_MS, on_pcm, j, &j->err);
 }
 
 /* libsndfile writing into the job's buffer. */
@@ -397,8 +397,10 @@ static const char *read_request(struct voice_job *j)
 		{ "opus", "audio/ogg", F_OPUS }, { "mp3", "audio/mpeg", F_MP3 },
 	};
 	const json_t *b = j->body, *speed = json_object_get(b, "speed"), *rate = json_object_get(b, "sample_rate"), *v = json_object_get(b, "response_format");
+	const json_t *voice = json_object_get(b, "voice");
 	const char *format = json_string_value(v), *sf = json_string_value(json_object_get(b, "stream_format")), *type = NULL;
 	struct http_req *r = j->r;
+	struct hearth_err err = { 0 };
 	int own = speech_rate(j->s->speech);
 
 	j->text = json_string_value(json_object_get(b, "input"));
@@ -408,6 +410,17 @@ static const char *read_request(struct voice_job *j)
 	}
 	if (!j->text || !*j->text || strlen(j->text) > MAX_INPUT) {
 		http_error(r, 400, "invalid_value", "input", "\"input\" must be a text of 1 to %d bytes", MAX_INPUT);
+		return NULL;
+	}
+	/* A name, or an object with it, as for voices that somebody made. */
+	if (json_is_object(voice))
+		voice = json_object_get(voice, "id");
+	if (voice && !json_is_null(voice) && !json_is_string(voice)) {
+		http_error(r, 400, "invalid_value", "voice", "\"voice\" must be a text");
+		return NULL;
+	}
+	if (speech_voice(j->s->speech, json_string_value(voice), &j->voice, &err)) {
+		http_error(r, 400, "unknown_voice", "voice", "%s", err.text);
 		return NULL;
 	}
 	if (speed && (!json_is_number(speed) || json_number_value(speed) < 0.5 || json_number_value(speed) > 3)) {

@@ -50,7 +50,7 @@ static int on_phrase(void *arg, const struct chunk *k)
 	int rc = say_rest(c);
 
 	if (!rc)
-		rc = speech_say(c->w->service->speech, k->spoken, 1.0, WAIT_MS, on_pcm, c, &err);
+		rc = speech_say(c->w->service->speech, NULL, k->spoken, 1.0, WAIT_MS, on_pcm, c, &err);
 	if (rc && !c->gone && atomic_load(&c->w->stopping))
 		say_stopping(c);
 	else if (rc && rc != -ECANCELED && !c->gone)

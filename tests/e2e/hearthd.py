@@ -740,6 +740,15 @@ def test_audio(d):
     s, sse, _ = call(d, "POST", "/v1/audio/speech", {"input": "Hello.", "voice": "slt", "response_format": "pcm", "stream_format": "sse"})
     ev = [json.loads(x[6:]) for x in sse.decode().split("\n\n") if x]
     check(ev[-1]["type"] == "speech.audio.done" and len(b"".join(base64.b64decode(e["audio"]) for e in ev[:-1])) > 8000, "speech as events", len(ev))
+    spoken = lambda voice: call(d, "POST", "/v1/audio/speech", {"input": "Turn on the kitchen light.", "voice": voice, "response_format": "pcm"})[:2]
+    # flite's noise is not the same each time, its tempo is: a fifth slower in this sentence
+    own, *same = [len(spoken(voice)[1]) for voice in ("slt", "alloy", {"id": "nova"}, None)]
+    check(own > 40000 and all(abs(n / own - 1) < 0.02 for n in same), "OpenAI's names are the configured voice", (own, same))
+    s, other = spoken("rms")
+    check(s == 200 and len(other) > own * 1.1 and abs(len(spoken("shimmer")[1]) / own - 1) < 0.02, "another voice of flite's is honoured, and the configured one is back after it", (s, len(other), own))
+    for voice, word in (("bob", '"bob"'), ("kal", "8000 Hz"), (7, "must be a text")):
+        s, j = spoken(voice)
+        check(s == 400 and word in j["error"]["message"] and j["error"]["param"] == "voice", f"a voice is refused by name: {voice}", j)
     for name, body, word in (("no input", {"voice": "x"}, "input"), ("format", {"input": "x", "response_format": "midi"}, "midi"), ("speed", {"input": "x", "speed": 4}, "0.5 to 3"), ("slow", {"input": "x", "speed": 0.25}, "0.5 to 3"),
                              ("rate", {"input": "x", "response_format": "pcm", "sample_rate": 1}, "sample_rate"), ("rate of a WAV", {"input": "x", "response_format": "wav", "sample_rate": 16000}, "sample_rate"),
                              ("stream_format", {"input": "x", "stream_format": "morse"}, "stream_format"),

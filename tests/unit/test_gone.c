@@ -90,7 +90,13 @@ int transcribe(struct speech *sp, const char *name, const void *data, size_t siz
 
 void transcript_done(struct transcript *t) { }
 
-int speech_say(struct speech *s, const char *text, double speed, int wait_ms,
+int speech_voice(struct speech *s, const char *name, const char **ret, struct hearth_err *err)
+{
+	*ret = "slt";
+	return 0;
+}
+
+int speech_say(struct speech *s, const char *voice, const char *text, double speed, int wait_ms,
 	       int (*pcm)(void *, const int16_t *, size_t), void *arg, struct hearth_err *err)
 {
 	const int16_t sample = 1;
