@@ -64,8 +64,8 @@ int prompt_size_check(const struct config *cfg, const struct engine_plan *plan, 
 	if (!rc && cfg->http.on && (cfg->chat_system || (cfg->chat_home && home))) {
 		if (cfg->chat_system)
 			rc = home_size_texts(chat, tok, cfg->chat_system, NULL, NULL, &n, err);
-		else /* the tools are the client's */
-			rc = home_size(chat, tok, home, false, &n, err);
+		else /* with the home's tools, as a client that brings none has them */
+			rc = home_size(chat, tok, home, true, &n, err);
 		if (!rc)
 			rc = home_size_check(n, plan->ctx, plan->shape.ctx_train, cfg->chat_system ? "chat.system" : what,
 					     cfg->chat_system ? "a shorter text" : "fewer devices", option, err);
