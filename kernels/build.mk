@@ -4,6 +4,7 @@
 # `make cuda-objs` compiles every kernel wherever nvcc is, GPU or not.
 RT_SRCS += \
 	kernels/pack.c \
+	kernels/served.c \
 	kernels/step.c \
 	# EOL
 TESTLIB_SRCS += \

@@ -13,8 +13,10 @@ bool hk_pdl;
 static thread_local char text[400];
 static int device = -1;
 
-/* Too old to run what is compiled here (mma.m16n8k16, cp.async). */
-enum { MIN_MAJOR = 8 };
+/* Compiled as all others are: whether it can be loaded says whether they can. */
+static __global__ void nothing(void)
+{
+}
 
 static const char *advice(cudaError_t e)
 {
@@ -28,23 +30,41 @@ static const char *advice(cudaError_t e)
 		return "use the CPU backend";
 	case cudaErrorNoKernelImageForDevice:
 		return "this build has no code for this GPU: rebuild with its architecture, or use the CPU backend";
-	case cudaErrorIllegalAddress:
-	case cudaErrorLaunchFailure:
-	case cudaErrorAssert:
-	case cudaErrorHardwareStackError:
-	case cudaErrorECCUncorrectable:
-		return "the GPU context of this process is lost: restart the process";
 	default:
 		return "close the model and open it again";
+	}
+}
+
+/* After these every call of the process fails, with the same error, until it ends. */
+static bool lost(cudaError_t e)
+{
+	switch (e) {
+	case cudaErrorECCUncorrectable:
+	case cudaErrorNvlinkUncorrectable:
+	case cudaErrorIllegalAddress:
+	case cudaErrorLaunchTimeout:
+	case cudaErrorContextIsDestroyed:
+	case cudaErrorAssert:
+	case cudaErrorHardwareStackError:
+	case cudaErrorIllegalInstruction:
+	case cudaErrorMisalignedAddress:
+	case cudaErrorInvalidAddressSpace:
+	case cudaErrorInvalidPc:
+	case cudaErrorLaunchFailure:
+	case cudaErrorMpsClientTerminated:
+	case cudaErrorUnknown:   /* what is said of a device that has left the bus */
+		return true;
+	default:
+		return (int)e == 226 || (int)e == 721;   /* cudaErrorContained, cudaErrorTensorMemoryLeak, of CUDA 12 and 13 */
 	}
 }
 
 int hk_dev_fail(cudaError_t e, const char *what)
 {
 	snprintf(text, sizeof(text), "%s failed on CUDA device %d: %s (%s); %s", what, device,
-		 cudaGetErrorString(e), cudaGetErrorName(e), advice(e));
+		 cudaGetErrorString(e), cudaGetErrorName(e), lost(e) ? HK_LOST : advice(e));
 	(void)cudaGetLastError();
-	return e == cudaErrorMemoryAllocation ? -ENOMEM : -EIO;
+	return e == cudaErrorMemoryAllocation ? -ENOMEM : lost(e) ? -ENODEV : -EIO;
 }
 
 #define TRY(call, what) do { \
@@ -68,12 +88,39 @@ static int attr(enum cudaDeviceAttr a, int dev)
 	return v;
 }
 
+/* Whether the driver finds something in this build that the device can run: 0, or the error of asking. */
+static int has_code(int dev, bool *ret)
+{
+	struct cudaFuncAttributes a;
+	cudaError_t e;
+
+	*ret = false;
+	TRY(cudaSetDevice(dev), "cudaSetDevice");
+	e = cudaFuncGetAttributes(&a, (const void *)nothing);
+	switch (e) {
+	case cudaSuccess:
+		*ret = true;
+		return 0;
+	case cudaErrorNoKernelImageForDevice:
+	case cudaErrorInvalidKernelImage:
+	case cudaErrorInvalidDeviceFunction:
+	case cudaErrorInvalidPtx:
+	case cudaErrorUnsupportedPtxVersion:
+	case cudaErrorJitCompilerNotFound:
+	case cudaErrorJitCompilationDisabled:
+		(void)cudaGetLastError();
+		return 0;
+	default:
+		return hk_dev_fail(e, "loading a kernel");
+	}
+}
+
 int hk_dev_probe(int index, struct hk_dev_info *ret)
 {
 	struct cudaDeviceProp p;
 	struct hk_dev_info i = {};
 	cudaError_t e;
-	int n = 0;
+	int n = 0, rc;
 
 	e = cudaDriverGetVersion(&i.driver);
 	(void)cudaRuntimeGetVersion(&i.runtime);
@@ -102,6 +149,7 @@ int hk_dev_probe(int index, struct hk_dev_info *ret)
 		snprintf(text, sizeof(text), "CUDA device %d was asked for and there are %d", index, n);
 		return -ENODEV;
 	}
+	device = index;
 	TRY(cudaGetDeviceProperties(&p, index), "cudaGetDeviceProperties");
 	snprintf(i.name, sizeof(i.name), "%.63s", p.name);
 	i.major = p.major;
@@ -113,11 +161,15 @@ int hk_dev_probe(int index, struct hk_dev_info *ret)
 			  attr(cudaDevAttrCanUseHostPointerForRegisteredMem, index);
 	i.host_register_ro = attr(cudaDevAttrHostRegisterReadOnlySupported, index) != 0;
 	i.pdl = p.major >= 9;
-	if (p.major < MIN_MAJOR) {
-		snprintf(text, sizeof(text), "%s has compute capability %d.%d and the kernels need 8.0",
-			 i.name, p.major, p.minor);
-		return -ENOTSUP;
-	}
+	i.smem = (size_t)attr(cudaDevAttrMaxSharedMemoryPerBlockOptin, index);
+	i.code = true;
+	rc = hk_dev_served(&i, text, sizeof(text));   /* what the device is, before a context is made to ask more */
+	if (!rc)
+		rc = has_code(index, &i.code);
+	if (!rc)
+		rc = hk_dev_served(&i, text, sizeof(text));
+	if (rc)
+		return rc;
 	*ret = i;
 	return 0;
 }
@@ -161,8 +213,12 @@ int hk_host_register(void *p, size_t bytes, bool read_only, void **ret_dev)
 {
 	TRY(cudaHostRegister(p, bytes, cudaHostRegisterMapped |
 			     (read_only ? cudaHostRegisterReadOnly : 0)), "cudaHostRegister");
-	TRY(cudaHostGetDevicePointer(ret_dev, p, 0), "cudaHostGetDevicePointer");
-	return 0;
+	cudaError_t e = cudaHostGetDevicePointer(ret_dev, p, 0);
+
+	if (e == cudaSuccess)
+		return 0;
+	hk_host_unregister(p);
+	return hk_dev_fail(e, "cudaHostGetDevicePointer");
 }
 void hk_host_unregister(void *p)
 {
@@ -234,6 +290,11 @@ int hk_capture_end(void *st, void **ret_graph)
 int hk_graph_launch(void *st, void *graph)
 {
 	TRY(cudaGraphLaunch((cudaGraphExec_t)graph, (cudaStream_t)st), "cudaGraphLaunch");
+	return 0;
+}
+int hk_graph_upload(void *st, void *graph)
+{
+	TRY(cudaGraphUpload((cudaGraphExec_t)graph, (cudaStream_t)st), "cudaGraphUpload");
 	return 0;
 }
 void hk_graph_free(void *graph) { (void)cudaGraphExecDestroy((cudaGraphExec_t)graph); }

@@ -144,6 +144,7 @@ template <int T, int NT, int WN, int KS> struct gm_cfg {
 		NJ = KS == 2 ? (NT + 1) / 2 : NT,         /* token groups a warp finishes */
 		JB = NJ < 4 ? NJ : 4                      /* of which so many at once */
 	};
+	static_assert(SMEM <= (int)HK_SMEM_MAX, "more shared memory than a block has");
 };
 
 /*

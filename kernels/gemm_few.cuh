@@ -19,7 +19,7 @@ template <int T, int NT, int WM_> struct gs_cfg {
 		JM = NT < 2 ? 1 : NT == 3 ? 3 : 2,        /* token groups whose products go together */
 		NJ = (NT + 1) / 2, JB = NJ < 4 ? NJ : 4
 	};
-	static_assert(SMEM <= 163 * 1024, "more shared memory than a block has");
+	static_assert(SMEM <= (int)HK_SMEM_MAX, "more shared memory than a block has");
 };
 
 template <int T, int NT, int WM_>

@@ -24,7 +24,7 @@ template <int T, int NT, int WM_> struct gf_cfg {
 		AHEAD = !ACT && NT == 1,                      /* a half unit's activations asked for before its weights are waited for */
 		JM = NT                                       /* token groups whose products go together */
 	};
-	static_assert(SMEM <= 163 * 1024, "more shared memory than a block has");
+	static_assert(SMEM <= (int)HK_SMEM_MAX, "more shared memory than a block has");
 };
 
 template <int T, int NT, int WM_>

@@ -26,7 +26,7 @@ template <int T, int NT, int TM> struct gw_cfg {
 		RED = KS * NT * 8 * ROW * 4,
 		SCALE = RING > RED ? RING : RED, SMEM = SCALE + NT * 8 * 4
 	};
-	static_assert(SMEM <= 163 * 1024, "more shared memory than a block has");
+	static_assert(SMEM <= (int)HK_SMEM_MAX, "more shared memory than a block has");
 };
 
 template <int T, int NT, int TM>

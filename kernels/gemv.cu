@@ -33,7 +33,7 @@ extern "C" int hk_gemv(void *st, const struct hk_dev_info *d, const struct hk_ge
 		return 0;
 	if (a->n > HK_GEMV_MAX || !a->cols || a->cols % 64 || a->ldx % 4 || a->nseg > 3 || !a->nseg ||
 	    (uintptr_t)a->x % 16 || (uintptr_t)a->q8 % 16 || (uintptr_t)a->q8_out % 16 ||
-	    (!a->x && !a->q8) || (a->q8_out && a->mode != HK_SWIGLU) || (uintptr_t)a->norm % 16 || smem > 160 * 1024 ||
+	    (!a->x && !a->q8) || (a->q8_out && a->mode != HK_SWIGLU) || (uintptr_t)a->norm % 16 || smem > HK_SMEM_MAX ||
 	    (a->mode == HK_SWIGLU && (a->nseg != 2 || a->seg[0].w.rows != a->seg[1].w.rows ||
 				      a->seg[0].w.type != a->seg[1].w.type)))
 		return -EINVAL;

@@ -3,8 +3,8 @@
  * The kernels as C sees them: one launcher per operation. All pointers are
  * device pointers unless said otherwise; @st is a stream (cudaStream_t). A
  * launcher only checks, picks a shape and launches: 0, -EINVAL for a shape, an
- * alignment or a type that it does not take (nothing was launched), -EIO when CUDA
- * refused the launch (hk_dev_error() has the sentence).
+ * alignment or a type that it does not take (nothing was launched), else what
+ * hk_dev_error() has a sentence about, when CUDA refused the launch.
  *
  * Each has a plain C twin in kernels/twin.c with the same arguments on host
  * pointers, and the tolerance between the two stands in the tests.
@@ -23,6 +23,8 @@ extern "C" {
 #define HK_GEMV_MAX 4u    /* tokens of the dp4a route */
 #define HK_ROPE_MAX 64u   /* rows of a step whose rotation attention does */
 #define HK_HEAD_MAX 256u  /* head_dim 64, 128, 256 */
+#define HK_SMEM_MAX (163u * 1024)  /* shared memory that a block may ask for: what SM 8.0 and 8.7 have */
+#define HK_SM_MIN 8       /* mma.m16n8k16 and cp.async */
 
 /* A matrix in device memory. @packed: rows / 16 tiles (tile.h), then rows % 16
  * rows as in the file; else all as in the file. */
@@ -53,6 +55,8 @@ struct hk_dev_info {
 	bool integrated, host_register, host_register_ro, pdl;
 	int driver, runtime;
 	size_t mem_total, mem_free;
+	size_t smem;          /* shared memory that a block can have */
+	bool code;            /* this build has machine code for it, or PTX that fits */
 };
 
 /* Bytes of one row of @cols activations as int8 with a scale per 16, in the
@@ -256,10 +260,17 @@ int hk_pick(void *st, uint32_t n, uint32_t vocab, const float *logits, const str
 
 /* -- the device (kernels/device.cu; the emulation brings its own) ----------------- */
 
+/*
+ * Of what fails here and in the launchers: -ENOMEM; -ENODEV, the process has lost its
+ * context and nothing will run again (the sentence ends in HK_LOST); else -EIO.
+ */
+#define HK_LOST "the GPU's context is lost: the process must start anew"
 /* A sentence about the last failed CUDA call; the error itself is cleared. */
 const char *hk_dev_error(void);
-/* 0; -ENODEV no GPU or driver; -ENOTSUP too old. hk_dev_error() says which. */
+/* 0; -ENODEV no GPU or driver; -ENOTSUP the kernels cannot run there. hk_dev_error() says which. */
 int hk_dev_probe(int index, struct hk_dev_info *ret);
+/* The second half of it (kernels/served.c): whether the kernels can run on @d, or -ENOTSUP and why. */
+int hk_dev_served(const struct hk_dev_info *d, char *why, size_t size);
 int hk_dev_open(int index);
 int hk_dev_mem(size_t *ret_free, size_t *ret_total);
 int hk_dev_alloc(size_t bytes, void **ret);
@@ -280,6 +291,7 @@ int hk_read_speed(void *st, const struct hk_dev_info *d, void *p, size_t bytes);
 int hk_capture_begin(void *st);
 int hk_capture_end(void *st, void **ret_graph);
 int hk_graph_launch(void *st, void *graph);
+int hk_graph_upload(void *st, void *graph);    /* what its first launch would allocate */
 void hk_graph_free(void *graph);
 int hk_event_time(void *st, int which, float *ret_ms);  /* 0: start, 1: stop, 2: read */
 

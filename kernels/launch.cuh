@@ -25,6 +25,8 @@ static int hk_launch(const char *name, void (*kern)(P...), dim3 grid, dim3 block
 	cudaLaunchAttribute at[1];
 	cudaError_t e;
 
+	if (smem > HK_SMEM_MAX)   /* what hk_dev_served() asked for; the emulation aborts */
+		return -EINVAL;
 	if (smem > 48 * 1024) {
 		e = cudaFuncSetAttribute((const void *)kern,
 					 cudaFuncAttributeMaxDynamicSharedMemorySize, (int)smem);

@@ -7,12 +7,15 @@
 #include <time.h>
 #include <ucontext.h>
 
+#include "kernels/emu/emu_knobs.h"
 #include "kernels/kernels.h"
 
 dim3 threadIdx, blockIdx, blockDim, gridDim;
 bool hk_pdl;
 
 enum { STACK = 64 * 1024, MAX_THREADS = 1024 };
+
+static int fails(const char *what);
 
 /*
  * ThreadSanitizer's fibers (EMU_RACE): a switch orders nothing, a barrier orders all who
@@ -210,6 +213,12 @@ int emu_launch_fn(dim3 grid, dim3 block, size_t smem, void (*fn)(void *), void *
 {
 	u32 n = block.x;
 
+	if (smem > HK_SMEM_MAX) {
+		fprintf(stderr, "emu: a block wants %zu bytes of shared memory, %u are there (HK_SMEM_MAX)\n", smem, HK_SMEM_MAX);
+		abort();
+	}
+	if (int rc = fails("a launch"))
+		return rc;
 	gridDim = grid;
 	blockDim = block;
 	M.fn = fn;
@@ -268,45 +277,84 @@ int emu_launch_fn(dim3 grid, dim3 block, size_t smem, void (*fn)(void *), void *
 
 /* -- the device -------------------------------------------------------------------- */
 
-const char *hk_dev_error(void) { return "emulated device"; }
+static struct emu_knobs K = { { "emulated", 8, 7, 2, false, true, true, false, 0, 0, (size_t)8 << 30, (size_t)8 << 30, HK_SMEM_MAX, true } };
+static char text[400] = "emulated device";
+
+struct emu_knobs *emu_knobs(void) { return &K; }
+const char *hk_dev_error(void) { return text; }
+
+/* Whether this is the call that fails (emu_knobs.h). */
+static int fails(const char *what)
+{
+	K.calls++;
+	if (!K.lost && (!K.fail_at || --K.fail_at))
+		return 0;
+	K.lost |= K.fail_rc == -ENODEV;
+	snprintf(text, sizeof(text), "%s failed on the emulated device: %s", what,
+		 K.lost ? HK_LOST : "as the test wanted");
+	return K.fail_rc;
+}
+#define TRY(what) do { int rc_ = fails(what); if (rc_) return rc_; } while (0)
 
 int hk_dev_probe(int index, struct hk_dev_info *ret)
 {
+	int rc = hk_dev_served(&K.dev, text, sizeof(text));
+
 	(void)index;
-	memset(ret, 0, sizeof(*ret));
-	snprintf(ret->name, sizeof(ret->name), "emulated");
-	ret->major = 8;
-	ret->minor = 7;
-	ret->sms = 2;
-	ret->host_register = ret->host_register_ro = true;
-	ret->mem_total = ret->mem_free = (size_t)8 << 30;
-	return 0;
+	if (!rc)
+		*ret = K.dev;
+	return rc;
 }
-int hk_dev_open(int index) { (void)index; return 0; }
-int hk_dev_mem(size_t *f, size_t *t) { *f = *t = (size_t)8 << 30; return 0; }
+int hk_dev_open(int index) { (void)index; TRY("cudaSetDevice"); return 0; }
+int hk_dev_mem(size_t *f, size_t *t) { TRY("cudaMemGetInfo"); *f = *t = K.dev.mem_total; return 0; }
 int hk_dev_alloc(size_t bytes, void **ret)
 {
+	TRY("cudaMalloc");
 	/* exactly this size: an address sanitizer sees what reaches beyond */
-	if (posix_memalign(ret, 256, bytes ? bytes : 1))
+	if (bytes > K.dev.mem_total || posix_memalign(ret, 256, bytes ? bytes : 1)) {
+		snprintf(text, sizeof(text), "cudaMalloc of %zu MiB failed on the emulated device: out of memory; free GPU memory or use a smaller context", bytes >> 20);
 		return -ENOMEM;
+	}
 	memset(*ret, 0xff, bytes);
+	K.held++;
 	return 0;
 }
-void hk_dev_free(void *p) { free(p); }
+void hk_dev_free(void *p)
+{
+	K.held -= p != NULL;
+	free(p);
+}
 int hk_host_alloc(size_t bytes, void **ret) { return hk_dev_alloc(bytes, ret); }
-void hk_host_free(void *p) { free(p); }
-int hk_host_register(void *p, size_t, bool, void **ret) { *ret = p; return 0; }
-void hk_host_unregister(void *) {}
-int hk_stream_open(void **ret) { *ret = (void *)1; return 0; }
-int hk_stream_open_urgent(void **ret) { *ret = (void *)1; return 0; }
-void hk_stream_close(void *) {}
-int hk_stream_sync(void *) { return 0; }
-int hk_copy_in(void *, void *d, const void *s, size_t n) { memcpy(d, s, n); return 0; }
-int hk_copy_out(void *, void *d, const void *s, size_t n) { memcpy(d, s, n); return 0; }
-int hk_dev_copy(void *, void *d, const void *s, size_t n) { memcpy(d, s, n); return 0; }
-int hk_fill(void *, void *d, int v, size_t n) { memset(d, v, n); return 0; }
-int hk_capture_begin(void *) { return -ENOTSUP; }   /* every step is launched anew */
+void hk_host_free(void *p) { hk_dev_free(p); }
+int hk_host_register(void *p, size_t, bool read_only, void **ret)
+{
+	TRY("cudaHostRegister");
+	if (read_only && K.no_read_only) {
+		snprintf(text, sizeof(text), "cudaHostRegister failed on the emulated device: read-only memory");
+		return -EIO;
+	}
+	K.held++;
+	*ret = p;
+	return 0;
+}
+void hk_host_unregister(void *) { K.held--; }
+int hk_stream_open(void **ret)
+{
+	TRY("cudaStreamCreate");
+	K.held++;
+	*ret = (void *)1;
+	return 0;
+}
+int hk_stream_open_urgent(void **ret) { return hk_stream_open(ret); }
+void hk_stream_close(void *) { K.held--; }
+int hk_stream_sync(void *) { TRY("a kernel of the step"); return 0; }
+int hk_copy_in(void *, void *d, const void *s, size_t n) { TRY("copy to the GPU"); memcpy(d, s, n); return 0; }
+int hk_copy_out(void *, void *d, const void *s, size_t n) { TRY("copy from the GPU"); memcpy(d, s, n); return 0; }
+int hk_dev_copy(void *, void *d, const void *s, size_t n) { TRY("copy on the GPU"); memcpy(d, s, n); return 0; }
+int hk_fill(void *, void *d, int v, size_t n) { TRY("cudaMemset"); memset(d, v, n); return 0; }
+int hk_capture_begin(void *) { TRY("cudaStreamBeginCapture"); return -ENOTSUP; }   /* every step is launched anew */
 int hk_capture_end(void *, void **) { return -ENOTSUP; }
 int hk_graph_launch(void *, void *) { return -ENOTSUP; }
+int hk_graph_upload(void *, void *) { return -ENOTSUP; }
 void hk_graph_free(void *) {}
 int hk_event_time(void *, int, float *ms) { if (ms) *ms = 0; return 0; }
