@@ -19,6 +19,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "model/ops.h"
 
@@ -441,27 +443,71 @@ const char *ops_cuda_line(void)
 	return cuda_gpu.line;
 }
 
+/*
+ * Registers a page as weights will be, of a file in memory and mapped for reading: an
+ * attribute that says it can be done does not say so of such memory, and open
+ * would be too late. 0; -ENODEV; else *why says what came in the way.
+ */
+static int try_in_place(char why[400])
+{
+	const size_t n = 4096;
+	int fd, rc = 0;
+	void *p, *dev;
+
+	if (!cuda_gpu.dev.host_register) {
+		snprintf(why, 400, "this GPU registers no host memory");
+		return -ENOTSUP;
+	}
+	rc = hk_dev_open(0);
+	if (rc) {
+		snprintf(why, 400, "%s", hk_dev_error());
+		return rc;
+	}
+	fd = memfd_create("hearth-probe", MFD_CLOEXEC);
+	p = fd >= 0 && !ftruncate(fd, (off_t)n) ? mmap(NULL, n, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0) : MAP_FAILED;
+	if (p == MAP_FAILED) {
+		rc = -errno;
+		snprintf(why, 400, "no page to try it with: %s", strerror(errno));
+	} else if ((rc = hk_host_register(p, n, cuda_gpu.dev.host_register_ro, &dev))) {
+		snprintf(why, 400, "%s", hk_dev_error());
+	} else {
+		if (dev != p) {
+			rc = -ENOTSUP;
+			snprintf(why, 400, "this GPU sees registered memory at another address");
+		}
+		hk_host_unregister(p);
+	}
+	if (p != MAP_FAILED)
+		munmap(p, n);
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
 int ops_cuda(const struct ops **ret, struct hearth_err *err)
 {
 	if (!cuda_gpu.probed) {
+		char why[400] = "";
 		bool in_place;
 		int rc = hk_dev_probe(0, &cuda_gpu.dev);
 
 		if (rc)
 			return err_set(err, rc, "%s", hk_dev_error());
 		in_place = cuda_gpu.want == OPS_CUDA_IN_PLACE || (cuda_gpu.want == OPS_CUDA_AUTO && cuda_gpu.dev.integrated);
-		if (in_place && !cuda_gpu.dev.host_register) {
+		if (in_place && (rc = try_in_place(why))) {
+			if (rc == -ENODEV)
+				return err_set(err, rc, "%s", why);
 			if (cuda_gpu.want == OPS_CUDA_IN_PLACE)
-				return err_set(err, -ENOTSUP, "%s cannot read registered host memory in place", cuda_gpu.dev.name);
+				return err_set(err, -ENOTSUP, "%s cannot read weights in place: %s", cuda_gpu.dev.name, why);
 			in_place = false;
 		}
 		cuda_gpu.where = in_place ? OPS_CUDA_IN_PLACE : OPS_CUDA_COPY;
 		snprintf(cuda_gpu.name, sizeof(cuda_gpu.name), "cuda/sm_%d%d %s", cuda_gpu.dev.major, cuda_gpu.dev.minor,
 			 in_place ? "in place" : "copied");
-		snprintf(cuda_gpu.line, sizeof(cuda_gpu.line), "CUDA on %s, SM %d.%d, %d SMs; weights and KV %s", cuda_gpu.dev.name,
+		snprintf(cuda_gpu.line, sizeof(cuda_gpu.line), "CUDA on %s, SM %d.%d, %d SMs; weights and KV %s%s%s%s", cuda_gpu.dev.name,
 			 cuda_gpu.dev.major, cuda_gpu.dev.minor, cuda_gpu.dev.sms,
 			 in_place ? "read in place from their regions (shared memory)"
-				  : "copied to device memory");
+				  : "copied to device memory", *why ? " (not read in place: " : "", why, *why ? ")" : "");
 		table.name = cuda_gpu.name;
 		cuda_gpu.probed = true;
 	}

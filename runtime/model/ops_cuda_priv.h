@@ -25,7 +25,7 @@ struct cuda_gpu {
 	bool probed;
 	enum ops_cuda_where want, where;
 	struct hk_dev_info dev;
-	char name[32], line[256];
+	char name[32], line[640];
 };
 extern struct cuda_gpu cuda_gpu;
 
