@@ -82,7 +82,7 @@ cuda-objs:
 endif
 
 # What was built with one setting must not stay for another: files whose time changes with what they say.
-CUDA_TABLE := $(addprefix runtime/model/,ops_cuda ops_cuda_plan ops_cuda_step)
+CUDA_TABLE := $(addprefix runtime/model/,ops_cuda ops_cuda_plan ops_cuda_step ops_cuda_warm)
 $(CUDA_TABLE:%=$(BUILD)/obj/%.o): $(BUILD)/obj/cuda.setting
 $(BUILD)/obj/cuda.setting: cuda-setting
 	@mkdir -p $(@D)

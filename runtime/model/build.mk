@@ -9,6 +9,7 @@ RT_SRCS += \
 	runtime/model/ops_cuda.c \
 	runtime/model/ops_cuda_plan.c \
 	runtime/model/ops_cuda_step.c \
+	runtime/model/ops_cuda_warm.c \
 	runtime/model/ops_ref.c \
 	runtime/model/qwen.c \
 	# EOL

@@ -231,41 +231,6 @@ static void bind_layers(struct cuda_ctx *c, const struct span *sp)
 	c->out_norm = dev_of(c, sp, m->out_norm);
 }
 
-/* Each bucket once with no live row, so that code is loaded, then as a graph. */
-static int capture(struct cuda_ctx *c)
-{
-	int rc;
-
-	for (int i = 0; i < CUDA_BUCKETS; i++) {
-		const uint32_t n = cuda_bucket[i];
-
-		if (n > c->cap.rows || !(c->few || c->many))
-			continue;
-		size_t bytes = step_fill(&c->cap, c->staging, 0, n, NULL, 0, NULL, 0, NULL,
-					 cuda_attn_tiles(&c->cap, n), 1, 1);
-
-		if ((rc = hk_copy_in(c->stream, c->b.step, c->staging, bytes)) ||
-		    (rc = cuda_run_layers(c, n, false)) || (rc = hk_stream_sync(c->stream)))
-			return rc;
-		rc = hk_capture_begin(c->stream);
-		if (rc == -ENOTSUP)
-			return 0;   /* a device without graphs launches each step anew */
-		if (rc)
-			return rc;
-		rc = cuda_run_layers(c, n, false);
-		if (rc) {
-			void *g;
-
-			if (!hk_capture_end(c->stream, &g))
-				hk_graph_free(g);
-			return rc;
-		}
-		if ((rc = hk_capture_end(c->stream, &c->graph[i])))
-			return rc;
-	}
-	return 0;
-}
-
 static void cuda_close(struct ops_ctx *base)
 {
 	struct cuda_ctx *c = (struct cuda_ctx *)base;
@@ -388,7 +353,7 @@ static int cuda_open(const struct model *m, const struct ops_opts *o, void *scra
 	for (uint32_t i = 0; i < s->head_dim / 2; i++)
 		freq[i] = (float)pow(s->rope_base, -2.0 * i / s->head_dim);
 	if ((rc = hk_copy_in(c->stream, c->b.inv_freq, freq, s->head_dim * 2)) ||
-	    (rc = hk_stream_sync(c->stream)) || (rc = capture(c)) ||
+	    (rc = hk_stream_sync(c->stream)) || (rc = cuda_warm(c)) ||
 	    (rc = hk_stream_sync(c->stream)) || (rc = hk_dev_mem(&free1, &total)))
 		goto hk_failed;
 	c->used = free0 > free1 ? free0 - free1 : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the files of the CUDA table share: ops_cuda.c opens and closes, ops_cuda_plan.c
- * knows the sizes, ops_cuda_step.c runs. */
+ * knows the sizes, ops_cuda_step.c runs, ops_cuda_warm.c does so once before anybody asks. */
 #ifndef HEARTH_MODEL_OPS_CUDA_PRIV_H
 #define HEARTH_MODEL_OPS_CUDA_PRIV_H
 
@@ -122,8 +122,15 @@ bool cuda_is_gemv(const struct hk_mat *w);
 bool cuda_is_k46(const struct hk_mat *w);
 /* The whole step but the head, of n (padded) rows. */
 int cuda_run_layers(struct cuda_ctx *c, uint32_t n, bool look);
+/* The head over rows step.out of x, n of them. */
+int cuda_run_head(struct cuda_ctx *c, uint32_t n);
 int cuda_forward(struct ops_ctx *base, const struct batch *b, struct hearth_err *err);
 int cuda_logits(struct ops_ctx *base, uint32_t i, float **ret, struct hearth_err *err);
 int cuda_pick(struct ops_ctx *base, const struct ops_pick *p, uint32_t n, int32_t *ret_token, struct hearth_err *err);
+
+/* -- ops_cuda_warm.c ------------------------------------------------------------------- */
+
+/* Loads every kernel that a step can need and makes the graphs; no page changes. */
+int cuda_warm(struct cuda_ctx *c);
 
 #endif

@@ -302,7 +302,7 @@ int cuda_run_layers(struct cuda_ctx *c, uint32_t n, bool look)
 	return rc;
 }
 
-static int run_head(struct cuda_ctx *c, uint32_t n)
+int cuda_run_head(struct cuda_ctx *c, uint32_t n)
 {
 	const struct model_shape *s = &c->base.model->shape;
 	const struct hk_seg seg = { c->head, NULL, c->b.logits, s->vocab };
@@ -370,7 +370,7 @@ int cuda_forward(struct ops_ctx *base, const struct batch *b, struct hearth_err 
 	c->n_out = b->n_out;
 	if (b->n_out) {
 		memset(c->have, 0, b->n_out);
-		rc = run_head(c, b->n_out);
+		rc = cuda_run_head(c, b->n_out);
 	} else {
 		rc = hk_stream_sync(c->stream);
 	}

@@ -295,6 +295,11 @@ int main(int argc, char **argv)
 				printf("prefill 512 at depth %u: %.1f tok/s\n", dd, 512 / median(1, &n, &dd, true, 5));
 		}
 	}
+	/* Nothing is loaded at its first use, and no graph goes to the device when it is first launched. */
+	if (hk_dev_mem(&used2, &total))
+		return 1;
+	printf("at the end %.1f MiB of device memory taken (%+.2f %%)\n", (double)(used - used2) / 1048576,
+	       100 * ((double)(used - used2) / (double)R.need.device - 1));
 	urgent(0);
 	if (!quick)
 		urgent(14336);

@@ -28,7 +28,8 @@ def hearth(text):
     for n, v, s in re.findall(r"prefill +(\d+): +([\d.]+) tok/s +[\d.]+ ms +([\d.]+) decode steps", text):
         out["prefill " + n], out["steps " + n] = float(v), float(s)
     for key, pattern in (("read", r"read: (\d+) GB/s"), ("weights", r"depth +0:.*weights +(\d+) GB/s"),
-                         ("warm", r"warm turn .*?([-\d.]+) decode steps more"), ("memory", r"taken \(([-+\d.]+) %\)")):
+                         ("warm", r"warm turn .*?([-\d.]+) decode steps more"), ("memory", r"planned .*taken \(([-+\d.]+) %\)"),
+                         ("memory after", r"at the end .*taken \(([-+\d.]+) %\)")):
         m = re.search(pattern, text)
         if m:
             out[key] = float(m.group(1))
@@ -86,6 +87,7 @@ def main():
             line("four sessions, of one", a.get("sessions 4"), None, "3", at_least(3))
             line("20 new on 1900 cached, decode steps more", a.get("warm"), None, "at most 2", at_most(2))
             line("device memory, % off the plan", a.get("memory"), None, "at most 1", lambda x, _: ("", abs(x) <= 1))
+            line("device memory at the end, % off the plan", a.get("memory after"), None, "at most 1", lambda x, _: ("", abs(x) <= 1))
             line("weights read, GB/s", a.get("weights"), a.get("read"), None,
                  lambda x, y: None if not y else (f"{100 * x / y:.0f} % of what reading does", True))
     print(f"\n{missed} missed" if measured else f"nothing was measured: {folder} has no figures")
