@@ -41,7 +41,7 @@
 #include "server/tls.h"
 #include "server/wyoming.h"
 
-enum { EXIT_CONFIG = 2, EXIT_MODEL = 3, EXIT_LISTEN = 4, EXIT_OUTPUT = 9 };
+enum { EXIT_CONFIG = 2, EXIT_MODEL = 3, EXIT_LISTEN = 4, EXIT_LOST = 5, EXIT_OUTPUT = 9 };
 
 struct daemon {
 	struct config cfg;
@@ -280,17 +280,17 @@ static bool engine_moves(struct alive *a)
 	return alive_look(a, st.active, st.steps, (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000);
 }
 
-/* Waits for a signal; keeps systemd's watchdog fed meanwhile, while work that is there moves. */
+/* Waits for a signal, or 0: the engine is lost. Keeps systemd's watchdog fed meanwhile, while work that is there moves. */
 static int serve(int sfd)
 {
 	uint64_t dog = watchdog_us();
 	struct alive alive = { 0 };
 	bool told = false;
 	struct signalfd_siginfo si;
-	struct pollfd p = { .fd = sfd, .events = POLLIN };
+	struct pollfd p[2] = { { .fd = sfd, .events = POLLIN }, { .fd = engine_lost_fd(d.service->engine), .events = POLLIN } };
 
 	for (;;) {
-		int n = poll(&p, 1, dog ? (int)(dog / 2000) : -1);
+		int n = poll(p, 2, dog ? (int)(dog / 2000) : -1);
 
 		if (n == 0 && engine_moves(&alive)) {
 			notify("WATCHDOG=1");
@@ -299,6 +299,8 @@ static int serve(int sfd)
 			fprintf(stderr, "hearthd: the engine has not moved for %d s; the watchdog is not fed\n", ALIVE_PATIENCE_MS / 1000);
 			told = true;
 		}
+		if (n > 0 && p[1].revents)
+			return 0;
 		if (n > 0 && read(sfd, &si, sizeof(si)) == (ssize_t)sizeof(si))
 			return (int)si.ssi_signo;
 	}
@@ -502,12 +504,15 @@ int main(int argc, char **argv)
 	while ((sig = serve(sfd)) == SIGHUP)
 		reload();
 	notify("STOPPING=1");
-	fprintf(stderr, "hearthd: stopping (%s)\n", sig == SIGINT ? "interrupt" : "terminate");
+	if (sig)
+		fprintf(stderr, "hearthd: stopping (%s)\n", sig == SIGINT ? "interrupt" : "terminate");
+	else if (engine_lost(d.service->engine, &err))
+		fprintf(stderr, "hearthd: stopping: %s\n", err.text);
 	if (d.http)
 		http_quiesce(d.http);
 	service_stop(d.service);
 	wyoming_stop(d.wyoming);
 	close_all();
 	close(sfd);
-	return 0;
+	return sig ? 0 : EXIT_LOST;
 }

@@ -156,7 +156,7 @@ static bool take_token(struct engine *e, struct gen *g, uint32_t row, struct hea
 		mask = e->mask;
 		r = g->r.mask(g->r.mask_arg, e->mask, vocab);
 		if (r) {
-			gen_fail(e, g, r == -ENOMEM ? -EIO : r, "the token mask of the request failed");
+			gen_fail(e, g, r == -ENOMEM || r == -ENODEV ? -EIO : r, "the token mask of the request failed");
 			return false;
 		}
 		/* The first token's mask belongs to the prompt's time, as the token does. */

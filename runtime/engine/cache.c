@@ -99,6 +99,8 @@ int engine_cache_save(struct engine *e, const char *path, uint64_t max_bytes, bo
 	struct store s;
 	int r = open_store(e, id, &s, err);
 
+	if (!r)   /* what failed may have written anywhere: the file of before stays */
+		r = engine_lost(e, err);
 	if (r)
 		return r;
 	if (in_place && !e->o.keep_kv)

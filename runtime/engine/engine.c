@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "base/mono.h"
 #include "base/thread.h"
@@ -259,10 +261,12 @@ int engine_open(const struct engine_opts *o, struct engine **ret, struct hearth_
 		return err_set(err, -ENOMEM, "no memory for an engine");
 	e->o = *o;
 	e->tenant = o->tenant;
+	e->lost_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&e->lock, NULL);
 	pthread_cond_init(&e->work, NULL);
 	mono_cond(&e->done);
-	r = gguf_open(o->model, &e->gguf, err); /* its sentence names the file */
+	r = e->lost_fd < 0 ? err_set(err, -errno, "no descriptor is left for an engine: %s", strerror(errno))
+			   : gguf_open(o->model, &e->gguf, err); /* its sentence names the file */
 	if (r) {
 		engine_close(e);
 		return r;
@@ -329,6 +333,8 @@ void engine_close(struct engine *e)
 	free(e->pick);
 	free(e->picked);
 	free(e->hidden);
+	if (e->lost_fd >= 0)
+		close(e->lost_fd);
 	pthread_cond_destroy(&e->done);
 	pthread_cond_destroy(&e->work);
 	pthread_mutex_destroy(&e->lock);
@@ -360,6 +366,23 @@ struct hearth_tenant *engine_tenant(const struct engine *e)
 bool engine_can_embed(const struct engine *e)
 {
 	return e->ops->hidden;
+}
+
+int engine_lost(struct engine *e, struct hearth_err *err)
+{
+	int r;
+
+	pthread_mutex_lock(&e->lock);
+	r = e->lost.code;
+	if (r)
+		err_set(err, r, "%s", e->lost.text);
+	pthread_mutex_unlock(&e->lock);
+	return r;
+}
+
+int engine_lost_fd(const struct engine *e)
+{
+	return e->lost_fd;
 }
 
 void engine_stats(struct engine *e, struct engine_stats *ret)

@@ -215,7 +215,7 @@ void gen_defaults(struct gen_request *r);
 
 /*
  * Queues @r. -E2BIG with the numbers when the prompt does not fit the context
- * (never cut), -EBUSY, -EINVAL. On success *ret_gen must be given to gen_free().
+ * (never cut), -EBUSY, -EINVAL, -ENODEV (engine_lost()). On success *ret_gen must be given to gen_free().
  */
 int gen_start(struct session *s, const struct gen_request *r, struct gen **ret_gen,
 	      struct hearth_err *err);
@@ -238,6 +238,14 @@ struct engine_stats {
 void engine_stats(struct engine *e, struct engine_stats *ret);
 
 /*
+ * -ENODEV and why: the backend has lost its device, and in this process no request
+ * will be served again. What ran has ended with that sentence, and gen_start()
+ * refuses with it. Else 0. The descriptor is readable from then on.
+ */
+int engine_lost(struct engine *e, struct hearth_err *err);
+int engine_lost_fd(const struct engine *e);
+
+/*
  * Gives back up to @bytes of KV held by the prefix cache alone, what is pinned
  * only with @pinned; returns bytes. Where pages are ordinary memory the
  * system gets it; what the tenant is charged does not change.
@@ -247,7 +255,7 @@ uint64_t engine_shed(struct engine *e, uint64_t bytes, bool pinned);
 /*
  * The prefix cache to a file and back (cache/store.h has the errors).
  * -EOPNOTSUPP: there is no prefix cache, or its pages lie in a GPU's own
- * memory. Saving may be done while gens run; loading before the first.
+ * memory. -ENODEV: the engine is lost, and with it what its pages are worth. Saving may be done while gens run; loading before the first.
  * @in_place: the index only, the pages stay in the region that is kept
  * (-EINVAL without .keep_kv).
  */

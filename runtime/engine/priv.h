@@ -104,6 +104,8 @@ struct engine {
 	pthread_cond_t done;         /* gen_wait(), session_close() */
 	pthread_t worker;
 	bool started, stop;
+	struct hearth_err lost;      /* .code -ENODEV: the backend lost its device, and why; the worker sets it */
+	int lost_fd;                 /* eventfd: written then */
 	uint64_t clock, orders;
 	struct session *session;     /* [plan.sessions] */
 	struct engine_stats stats;

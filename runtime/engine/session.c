@@ -216,6 +216,10 @@ int gen_start(struct session *s, const struct gen_request *r, struct gen **ret_g
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&e->lock);
+	if (e->lost.code) {
+		pthread_mutex_unlock(&e->lock);
+		return err_set(err, e->lost.code, "%s", e->lost.text);
+	}
 	if (g->state != GEN_S_IDLE) {
 		pthread_mutex_unlock(&e->lock);
 		return err_set(err, -EBUSY, "the session has a generation that is not freed yet");

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 void gen_finish(struct engine *e, struct gen *g, enum gen_finish f)
 {
@@ -24,8 +25,25 @@ void gen_finish(struct engine *e, struct gen *g, enum gen_finish f)
 	pthread_mutex_unlock(&e->lock);
 }
 
+/* Nothing will run any more: whoever waits for that is woken, once. */
+static void lose(struct engine *e, const char *text)
+{
+	const uint64_t one = 1;
+
+	pthread_mutex_lock(&e->lock);
+	if (!e->lost.code) {
+		err_set(&e->lost, -ENODEV, "%s", text);
+		while (write(e->lost_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+			;
+	}
+	pthread_mutex_unlock(&e->lock);
+}
+
 void gen_fail(struct engine *e, struct gen *g, int code, const char *text)
 {
+	/* Only a backend says so (model/ops.h). */
+	if (code == -ENODEV)
+		lose(e, text);
 	g->res.err.code = code;
 	snprintf(g->res.err.text, sizeof(g->res.err.text), "%s", text);
 	gen_finish(e, g, code == -ENOMEM ? GEN_MEMORY : GEN_ERROR);
@@ -82,6 +100,13 @@ static bool settle(struct engine *e)
 			g->state = GEN_S_ACTIVE;
 			pthread_mutex_unlock(&e->lock);
 			gen_finish(e, g, GEN_CANCELLED);
+			pthread_mutex_lock(&e->lock);
+			return true;
+		}
+		if (e->lost.code) {
+			g->state = GEN_S_ACTIVE;
+			pthread_mutex_unlock(&e->lock);
+			gen_fail(e, g, e->lost.code, e->lost.text);
 			pthread_mutex_lock(&e->lock);
 			return true;
 		}

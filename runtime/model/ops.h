@@ -15,6 +15,9 @@
  * Memory: .plan says before anything is loaded how many bytes .open will be
  * given; nothing is allocated after .open.
  *
+ * Errors: -ENODEV from a call after .open says that the device is lost: no call of
+ * this process will do again, and only .close is left.
+ *
  * Threads: one thread calls the ops of a context, in order. Host pointers
  * given in a call may be reused when it returns.
  */

@@ -67,6 +67,10 @@ void api_run_failed(struct http_req *r, int rc, const struct hearth_err *err)
 		http_answer_header(r, "Retry-After", "5");
 		http_error(r, 503, rc == -ESHUTDOWN ? "stopping" : "busy", NULL, "%s", err->text);
 		break;
+	case -ENODEV:   /* the server stops, and whoever watches it starts it anew */
+		http_answer_header(r, "Retry-After", "5");
+		http_error(r, 503, "backend_lost", NULL, "%s", err->text);
+		break;
 	case -ECANCELED:
 		http_error(r, 499, "client_gone", NULL, "%s", err->text);
 		break;
@@ -183,6 +187,10 @@ static bool collect(struct chat_job *j)
 		}
 	}
 	j->last = *run_result(j->flow.run);
+	if (ok && j->last.finish == GEN_ERROR && j->last.err.code == -ENODEV) {
+		api_run_failed(j->r, j->last.err.code, &j->last.err);
+		return false;
+	}
 	if (!ok || j->last.finish == GEN_ERROR) {
 		http_error(j->r, 500, "generation_failed", NULL, "%s", ok ? j->last.err.text : "out of memory for the answer");
 		return false;

@@ -103,6 +103,12 @@ static void begin_choice(struct chat_job *j)
 		emit_json(j, chunk(j, delta_choice(j, json_pack("{s:s,s:s}", "role", "assistant", "content", ""), NULL)));
 }
 
+/* What a client may try again, when the server is there again; NULL: nothing of the kind. */
+static const char *ending(int rc)
+{
+	return rc == -ESHUTDOWN ? "stopping" : rc == -ENODEV ? "backend_lost" : NULL;
+}
+
 static void end_choice(struct chat_job *j)
 {
 	const struct gen_result *g = run_result(j->flow.run);
@@ -115,7 +121,7 @@ static void end_choice(struct chat_job *j)
 	j->n_cached += j->choice ? 0 : g->n_cached;
 	j->n_out += g->n_out;
 	if (g->finish == GEN_ERROR || g->finish == GEN_CANCELLED) {
-		emit_error(j, g->err.text, g->err.code == -ESHUTDOWN ? "stopping" : gen_finish_name(g->finish));
+		emit_error(j, g->err.text, ending(g->err.code) ? ending(g->err.code) : gen_finish_name(g->finish));
 		return;
 	}
 	/* In a chunk of its own, empty: strict readers drop what comes beside a finish_reason. */
@@ -133,7 +139,7 @@ static void end_choice(struct chat_job *j)
 		j->role_sent = false;
 		rc = chat_job_start(j, &err);
 		if (rc) {
-			emit_error(j, err.text, rc == -ESHUTDOWN ? "stopping" : NULL);
+			emit_error(j, err.text, ending(rc));
 		}
 		return;
 	}

@@ -7,6 +7,7 @@
  */
 #include "server/responses_api.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -419,7 +420,9 @@ static void whole(struct response *j)
 			run_cancel(j->flow.run);
 	}
 	g = run_result(j->flow.run);
-	if (g->finish == GEN_ERROR || j->flow.ended)
+	if (!j->flow.ended && g->finish == GEN_ERROR && g->err.code == -ENODEV)
+		api_run_failed(j->r, g->err.code, &g->err);
+	else if (g->finish == GEN_ERROR || j->flow.ended)
 		http_error(j->r, 500, "generation_failed", NULL, "%s", j->flow.ended ? "out of memory for the answer" : g->err.text);
 	else if (g->finish == GEN_CANCELLED)
 		api_run_failed(j->r, g->err.code, &g->err);

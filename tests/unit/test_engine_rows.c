@@ -3,6 +3,8 @@
 #include "engine_util.h"
 #include "engine/priv.h"
 
+#include <poll.h>
+
 /* -- embeddings ------------------------------------------------------------------------ */
 
 struct rows {
@@ -258,12 +260,76 @@ static void a_prompt_row_that_is_lost_is_an_error(void **state)
 	engine_close(e);
 }
 
+/* -- a device that is lost ----------------------------------------------------------------- */
+
+static int step_lost(struct ops_ctx *ctx, const struct batch *b, struct hearth_err *err)
+{
+	return err_set(err, -ENODEV, "the device is gone");
+}
+
+/* Everybody's generation ends with the sentence, later ones are refused with it, and it can be waited for. */
+static void a_lost_device_ends_everything(void **state)
+{
+	struct engine_opts o = opts();
+	struct hearth_err err = { 0 };
+	struct gen_request r;
+	struct session *s[3];
+	struct gen *g[3];
+	struct gen_result res;
+	struct heard h[3];
+	struct engine *e;
+	struct pollfd p = { .events = POLLIN };
+	struct ops broken;
+	int32_t t[10];
+	uint32_t pages;
+
+	o.sessions = 3;
+	e = open_with(&o);
+	p.fd = engine_lost_fd(e);
+	for (int i = 0; i < 3; i++)
+		s[i] = session(e);
+	tokens(t, 10, 1);
+	request(&r, &h[0], t, 10, 3);
+	run(s[0], &r, &h[0]);
+	assert_int_equal(h[0].res.finish, GEN_LENGTH);
+	assert_int_equal(engine_lost(e, &err), 0);
+	assert_int_equal(poll(&p, 1, 0), 0);
+	broken = *e->ops;
+	broken.forward = step_lost;
+	e->ops = &broken;
+	for (int i = 0; i < 3; i++) {
+		request(&r, &h[i], t, 10, 3);
+		/* who comes after the first has failed is refused at once */
+		if (gen_start(s[i], &r, &g[i], &err)) {
+			assert_true(i > 0);
+			assert_int_equal(err.code, -ENODEV);
+			g[i] = NULL;
+		}
+	}
+	for (int i = 0; i < 3; i++) {
+		if (!g[i])
+			continue;
+		assert_int_equal(gen_wait(g[i], -1, &res), 0);
+		assert_int_equal(res.finish, GEN_ERROR);
+		assert_int_equal(res.err.code, -ENODEV);
+		assert_string_equal(res.err.text, "the device is gone");
+		gen_free(g[i]);
+	}
+	assert_int_equal(gen_start(s[0], &r, &g[0], &err), -ENODEV);
+	assert_string_equal(err.text, "the device is gone");
+	assert_int_equal(poll(&p, 1, 0), 1);
+	assert_int_equal(engine_lost(e, &err), -ENODEV);
+	assert_int_equal(engine_cache_save(e, "/tmp/hearth-lost.cache", 0, false, &pages, &err), -ENODEV);
+	engine_close(e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(foreseen),
 		cmocka_unit_test(embeddings),
 		cmocka_unit_test(a_prompt_row_that_is_lost_is_an_error),
+		cmocka_unit_test(a_lost_device_ends_everything),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
