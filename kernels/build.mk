@@ -114,7 +114,7 @@ $(BUILD)/tests/gpu_%: $(BUILD)/obj/tests/gpu/test_%.o $(BUILD)/lib/libhearthtest
 	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
 KERNEL_TESTS := $(patsubst %,$(BUILD)/obj/tests/gpu/kernels_%.o,fixture gemv gemm rows attn pick refuse)
 $(BUILD)/tests/gpu_kernels $(BUILD)/tests/emu_kernels: $(KERNEL_TESTS)
-$(BUILD)/tests/gpu_model $(BUILD)/tests/emu_model: $(BUILD)/obj/tests/gpu/model_engine.o
+$(BUILD)/tests/gpu_model $(BUILD)/tests/emu_model: $(addprefix $(BUILD)/obj/tests/gpu/,model_engine.o model_failures.o)
 
 # Files of real geometry with random weights, and their test (no library of tests: it
 # also runs where only a GPU is).
@@ -143,6 +143,11 @@ $(BUILD)/emu/%.o: %.c
 $(BUILD)/tests/emu_%: $(BUILD)/obj/tests/gpu/test_%.o $(EMU_OBJS) $(BUILD)/lib/libhearthtest.a $(BUILD)/lib/libhearthrt.a $(BUILD)/lib/libhearth.a
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(LDFLAGS) $(EMU_CU) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
+
+# hearthd on the emulation, for what it does when a device fails.
+$(BUILD)/tests/emu_hearthd: $(patsubst %.c,$(BUILD)/obj/%.o,$(hearthd_SRCS)) $(EMU_OBJS) $(BUILD)/lib/libhearthrt.a $(BUILD)/lib/libhearth.a
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
 
 EMU_ARGS ?= quick
 emu-race: ## kernels on the emulation, a block's threads under ThreadSanitizer (some 15 minutes): EMU_ARGS="quick norm attn"

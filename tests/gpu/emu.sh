@@ -8,7 +8,7 @@ if ! command -v "${CXX:-g++}" >/dev/null; then
 	echo "ok 1 - emulated kernels # SKIP no C++ compiler (${CXX:-g++})"
 	exit 0
 fi
-make -s --no-print-directory -j2 BUILD="$BUILD" "$BUILD/tests/emu_kernels" "$BUILD/tests/emu_model" >&2 || {
+make -s --no-print-directory -j2 BUILD="$BUILD" "$BUILD/tests/emu_kernels" "$BUILD/tests/emu_model" "$BUILD/tests/emu_hearthd" >&2 || {
 	echo "not ok 1 - the emulation builds"
 	exit 1
 }
@@ -17,4 +17,9 @@ rc=0
 "$BUILD/tests/emu_model" | grep -v '^1\.\.' || rc=1
 # Trained weights: the model that is shipped, against the CPU backend.
 "$BUILD/tests/emu_model" models/home-q4_k_m.gguf 16 | grep -v '^1\.\.' || rc=1
+if command -v python3 >/dev/null; then
+	BUILD=$BUILD tests/gpu/lost.py | grep -v '^1\.\.' || rc=1
+else
+	echo "ok 1 - a GPU that is lost while hearthd serves # SKIP no python3"
+fi
 exit $rc

@@ -255,7 +255,7 @@ run_part() {
 		fi
 		for program in "gpu_kernels quick" gpu_model; do
 			log=$LOG/$1-${program% *}.log
-			if timeout -k 10 "$LIMIT" "$san" --tool "$1" --error-exitcode 9 $BUILD/tests/$program >"$log" 2>&1; then
+			if SANITIZED=1 timeout -k 10 "$LIMIT" "$san" --tool "$1" --error-exitcode 9 $BUILD/tests/$program >"$log" 2>&1; then
 				ok "$1, $program: $(grep -E 'ERROR SUMMARY|RACECHECK SUMMARY' "$log" | tail -n 1 | sed 's/=* *//')"
 			else
 				bad "$1, $program: $(grep -E '=====|^not ok' "$log" | tail -n 1); log $log"

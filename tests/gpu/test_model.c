@@ -5,7 +5,7 @@
  * both KV types, both places of the weights. Without arguments the models are
  * tiny and made here; with a GGUF path that file is run (teacher-forced).
  *
- * usage: test_model [engine | FILE.gguf [TOKENS]]
+ * usage: test_model [engine | failures | FILE.gguf [TOKENS]]
  */
 #include "tests/gpu/model.h"
 #include "tests/gpu/model_engine.h"
@@ -563,6 +563,11 @@ int main(int argc, char **argv)
 		unlink(path);
 		return tap_end();
 	}
+	if (argc > 1 && !strcmp(argv[1], "failures")) {
+		t_failures(path);
+		unlink(path);
+		return tap_end();
+	}
 	if (argc > 1) {
 		t_file(argv[1], argc > 2 ? (uint32_t)atoi(argv[2]) : 256, KV_I8);
 		t_file(argv[1], argc > 2 ? (uint32_t)atoi(argv[2]) : 256, KV_F16);
@@ -604,6 +609,7 @@ int main(int argc, char **argv)
 		t_many();
 		t_engine(path);
 		t_foreseen(path);
+		t_failures(path);
 		unlink(path);
 		return tap_end();
 	}
@@ -626,6 +632,7 @@ int main(int argc, char **argv)
 	t_many();
 	t_engine(path);
 	t_foreseen(path);
+	t_failures(path);
 	unlink(path);
 	return tap_end();
 }
