@@ -170,7 +170,7 @@ static void a_verdict_weighs_the_words_and_the_sound(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
-		struct stt_evidence e = { .words = t[i].words, .score = t[i].score, .sound = { .voice = t[i].voice, .clear = t[i].clear }, .speech = true };
+		struct stt_evidence e = { .words = t[i].words, .lm = -1.5, .score = t[i].score, .sound = { .voice = t[i].voice, .clear = t[i].clear }, .speech = true };
 
 		assert_int_equal(stt_decoder_verdict(&e, 0, false), t[i].silero);
 		assert_int_equal(stt_decoder_verdict(&e, 0, true), t[i].energy);
